@@ -1,0 +1,1 @@
+"""Engines: how the one update of the method is run."""

@@ -1,0 +1,460 @@
+"""What every estimator of the library does: check, start, train, predict."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.validation import check_is_fitted
+
+from .. import models
+from ..engines.sequential import FIGURES, Learner, measure_rows, score, tally
+from ..exceptions import InputError, OptionError
+from ..losses import NLL, Labels, resolve_loss
+from ..projections import Check, Interior
+from ..schedules import Schedule, constant, power
+from . import _input
+from ._progress import Progress
+
+PROJECTIONS = {"interior": Interior(), "check": Check()}
+
+
+class GenerativeClassifier(ClassifierMixin, BaseEstimator):
+    """A joint p(y, x) trained by the one update of the method."""
+
+    _family: Any  # the module of the family
+    _work: float = 2e7  # cell visits between two looks at the clock and at Ctrl-C
+
+    def __init__(
+        self,
+        *,
+        loss="ncll",
+        prior="data",
+        init="generative",
+        step="auto",
+        projection="interior",
+        average="auto",
+        batch_size=1,
+        max_iter=100,
+        tol=1e-3,
+        n_iter_no_change=3,
+        early_stopping=False,
+        validation_fraction=0.1,
+        class_weight=None,
+        shuffle=True,
+        warm_start=False,
+        total_samples=None,
+        rescore=False,
+        callback=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.loss = loss
+        self.prior = prior
+        self.init = init
+        self.step = step
+        self.projection = projection
+        self.average = average
+        self.batch_size = batch_size
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_iter_no_change = n_iter_no_change
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.class_weight = class_weight
+        self.shuffle = shuffle
+        self.warm_start = warm_start
+        self.total_samples = total_samples
+        self.rescore = rescore
+        self.callback = callback
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # --- what a family's estimator says of itself -------------------------------------------------
+
+    def _check_X(self, X, *, reset: bool):
+        raise NotImplementedError
+
+    def _rows(self, X):
+        raise NotImplementedError
+
+    def _resolve_prior(self, n_features: int) -> tuple[Any, float]:
+        """The prior of the features, and the pseudo-count of each class."""
+        raise NotImplementedError
+
+    def _auto_step(self, loss, n: float) -> Schedule:
+        raise NotImplementedError
+
+    # --- training ---------------------------------------------------------------------------------
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit the model, from the start or (with `warm_start`) from where it stands.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Labels, with None or NaN for an unlabelled row (which is learnt through its NLL). A
+            matrix gives label sets (booleans) or soft labels (shares that sum to 1); the classes
+            are then 0, 1, ...
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+            Also when interrupted: after Ctrl-C the fitted attributes are those of the training done
+            so far, and KeyboardInterrupt goes on.
+        """
+        self._check_options()
+        known = getattr(self, "classes_", None) if self.warm_start else None
+        X, y, weights = self._check_data(X, y, sample_weight, reset=known is None)
+        classes = _input.find_classes(y)
+        loss = resolve_loss(self.loss)
+        if len(classes) < 2 and not isinstance(loss, NLL):
+            raise InputError(
+                f"y has one class only, {classes[0]!r}, from which loss={self.loss!r} learns nothing; "
+                "give more than 1 class, use loss='nll', or stream with partial_fit"
+            )
+        if known is not None:
+            if not np.array_equal(known, classes):
+                raise InputError(f"warm_start: the model knows classes {known}, y has {classes}")
+        else:
+            self.classes_ = classes
+        targets = _input.encode(y, self.classes_)
+        weights = weights * self._class_weights(targets)
+        rng = check_random_state(self.random_state)
+        train, held = self._split(targets, weights, rng)
+        unit = weights[train].mean()
+        weights = weights / unit
+        rows = self._rows(X)
+        if known is None:
+            self._start(rows, targets, np.where(held, 0.0, weights), unit, train)
+        self._train(rows, targets, weights, train, np.flatnonzero(held), rng)
+        return self
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Take one pass, in the order given, over the next rows of a stream.
+
+        What a stream lacks is filled in as follows. Moments that the prior takes from the data are
+        those of the first batch. The number n that the prior is spread over is `total_samples`, or
+        the rows seen so far. A class never seen before starts at the prior's centre with the mass of
+        one row among those seen; while there is a single class its rows are counted (NLL). The unit
+        of `sample_weight` is its mean over the first batch.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as for `fit`
+        classes : array-like, optional
+            Classes to know from the start. Not needed: new classes may appear in any batch.
+
+        Returns
+        -------
+        self
+        """
+        self._check_options()
+        first = not hasattr(self, "_learner")
+        X, y, weights = self._check_data(X, y, sample_weight, reset=first)
+        found = _input.find_classes(y) if y.ndim == 1 else getattr(self, "classes_", None)
+        if found is None:
+            found = _input.find_classes(y)
+        if classes is not None:
+            found = np.union1d(found, np.asarray(classes))
+        rows = self._rows(X)
+        if first:
+            self.classes_ = found
+        else:
+            self._know(found)
+        targets = _input.encode(y, self.classes_)
+        weights = weights * self._class_weights(targets)
+        order = np.flatnonzero(weights > 0)
+        if first:
+            self._start(rows, targets, weights / weights[order].mean(), weights[order].mean(), order)
+        learner = self._learner
+        weights = weights / self._weight_unit
+        self._seen += float(weights.sum())
+        learner.n = float(self.total_samples or self._seen)
+        learner.loss = resolve_loss(self.loss) if len(self.classes_) > 1 else NLL()
+        self._count_classes(targets, weights)
+        self._epoch(rows, targets, weights, order, None)
+        return self
+
+    def _check_options(self) -> None:
+        for name in ("batch_size", "max_iter", "n_iter_no_change"):
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+                raise OptionError(f"{name}={value!r} must be a whole number >= 1")
+        if self.projection not in PROJECTIONS and not isinstance(self.projection, Interior | Check):
+            raise OptionError(f"projection={self.projection!r} is unknown: use {list(PROJECTIONS)}")
+        if isinstance(self.projection, Interior) and not 0 < self.projection.share < 1:
+            raise OptionError(f"projection={self.projection!r}: share must be between 0 and 1")
+        if self.init not in ("generative", "prior"):
+            raise OptionError(f"init={self.init!r} is unknown: use 'generative' or 'prior'")
+        if self.step != "auto" and not callable(self.step):
+            raise OptionError(f"step={self.step!r} is neither 'auto' nor a function of t")
+        if self.average not in (True, False, "auto"):
+            raise OptionError(f"average={self.average!r} must be True, False or 'auto'")
+        if not 0 < self.validation_fraction < 1:
+            raise OptionError(
+                f"validation_fraction={self.validation_fraction!r} must be between 0 and 1"
+            )
+        if self.total_samples is not None and not self.total_samples > 0:
+            raise OptionError(f"total_samples={self.total_samples!r} must be > 0")
+
+    def _check_data(self, X, y, sample_weight, reset: bool):
+        X = self._check_X(X, reset=reset)
+        return X, _input.check_y(y, X.shape[0]), _input.check_weights(sample_weight, X)
+
+    def _class_weights(self, targets) -> np.ndarray | float:
+        if self.class_weight is None:
+            return 1.0
+        if not isinstance(targets, Labels):
+            raise OptionError("class_weight goes with plain labels, not with label sets or shares")
+        codes = targets.codes[targets.codes >= 0]
+        present = np.unique(codes)
+        by_class = np.ones(len(self.classes_) + 1)  # the last is for unlabelled rows
+        by_class[present] = compute_class_weight(
+            self.class_weight, classes=self.classes_[present], y=self.classes_[codes]
+        )
+        return by_class[targets.codes]
+
+    def _split(self, targets, weights, rng) -> tuple[np.ndarray, np.ndarray]:
+        """Rows to train on, and a mask of those held out: a share of each class, labelled rows."""
+        held = np.zeros(len(weights), dtype=bool)
+        if self.early_stopping:
+            codes = targets.codes if isinstance(targets, Labels) else np.zeros(len(weights), int)
+            for k in np.unique(codes[codes >= 0]):
+                members = rng.permutation(np.flatnonzero((codes == k) & (weights > 0)))
+                held[members[: int(self.validation_fraction * len(members))]] = True
+            if not held.any():
+                raise InputError("early_stopping: too few rows of each class to hold any out")
+        return np.flatnonzero(~held & (weights > 0)), held
+
+    def _start(self, rows, targets, weights, unit: float, train: np.ndarray) -> None:
+        """Take the statistics of the rows and begin at the prior or at the generative estimate."""
+        K, d = len(self.classes_), self.n_features_in_
+        counted = models.empty(self._family, d, K)
+        tally(counted, rows, targets, weights, np.zeros(K), np.empty(K))
+        loss = resolve_loss(self.loss)
+        average = not isinstance(loss, NLL) if self.average == "auto" else bool(self.average)
+        prior, alpha = self._resolve_prior(d)
+        n = float(self.total_samples or weights.sum())
+        self._learner = Learner(
+            models.start(counted, prior, alpha, self.init, average),
+            loss,
+            PROJECTIONS[self.projection] if isinstance(self.projection, str) else self.projection,
+            self._auto_step(loss, float(weights.sum())) if self.step == "auto" else self.step,
+            average,
+            n,
+            int(self.batch_size),
+        )
+        self._weight_unit = unit
+        self._seen = 0.0
+        self.class_count_ = counted.classes.count * unit
+        self.temperature_ = 1.0
+        self._prior_shift = np.zeros(K)
+        self.history_: list[dict[str, float]] = []
+        self.n_iter_ = 0
+
+    def _know(self, found: np.ndarray) -> None:
+        """Make room for classes that the model has not met."""
+        classes = np.union1d(self.classes_, found)
+        if len(classes) == len(self.classes_):
+            return
+        place = np.searchsorted(self.classes_, classes)
+        place = np.minimum(place, len(self.classes_) - 1)
+        order = np.where(self.classes_[place] == classes, place, -1)
+        state = self._learner.state
+        mass = float(state.classes.count.sum()) / max(self._seen, 1.0)
+        self._learner.replace(models.with_classes(state, order, mass))
+        self.class_count_ = np.append(self.class_count_, 0.0)[order]
+        self._prior_shift = np.append(self._prior_shift, 0.0)[order]
+        self.classes_ = classes
+
+    def _count_classes(self, targets, weights) -> None:
+        if self.n_iter_ and isinstance(targets, Labels):
+            labelled = targets.codes >= 0
+            self.class_count_ = self.class_count_ + self._weight_unit * np.bincount(
+                targets.codes[labelled], weights[labelled], minlength=len(self.classes_)
+            )
+
+    def _train(self, rows, targets, weights, train, held, rng) -> None:
+        best, best_learner, waited = np.inf, None, 0
+        progress = Progress(self.verbose, self.max_iter, len(train))
+        for _ in range(self.max_iter):
+            order = rng.permutation(train) if self.shuffle else train
+            record = self._epoch(rows, targets, weights, order, progress)
+            watched = record["loss"]
+            if len(held):
+                record |= self._measure(rows, targets, weights, held, "validation_")
+                watched = record["validation_loss"]
+            if self.rescore:
+                record |= self._measure(rows, targets, weights, train, "rescored_")
+            progress.epoch(record)
+            stop = self.callback is not None and self.callback(self, record) is True
+            if self.tol is not None:
+                waited = 0 if watched < best - self.tol * max(abs(best), 1e-2) else waited + 1
+            if watched < best and len(held):
+                best_learner = self._learner.model
+            best = min(best, watched)
+            if stop or (self.tol is not None and waited >= self.n_iter_no_change):
+                break
+        if best_learner is not None:
+            self._learner.adopt(best_learner)
+        progress.close()
+
+    def _epoch(self, rows, targets, weights, order, progress) -> dict[str, float]:
+        begun = time.perf_counter()
+        figures = np.zeros(len(FIGURES))
+        chunk = self._chunk(rows, len(order))
+        for done in self._learner.learn(rows, targets, weights, order, figures, chunk):
+            if progress is not None:
+                progress.rows(done, figures)
+        record = {"epoch": self.n_iter_ + 1} | self._summary(figures, rows, order, weights)
+        record["step"] = self._learner.step_size()
+        record["shortened"] = float(figures[6] / max(figures[7], 1.0))
+        record["seconds"] = time.perf_counter() - begun
+        self.n_iter_ += 1
+        self.history_.append(record)
+        return record
+
+    def _chunk(self, rows, n_rows: int) -> int:
+        cells = rows.values.size / max(n_rows, 1) * len(self.classes_)
+        return max(int(self._work / max(cells, 1.0)), 1)
+
+    def _summary(self, figures, rows, order, weights) -> dict[str, float]:
+        total = max(figures[0], 1e-300)
+        names = ("loss", "nll", "ncll", "hinge", "accuracy")
+        return {name: float(figures[1 + j] / total) for j, name in enumerate(names)}
+
+    def _measure(self, rows, targets, weights, order, prefix: str) -> dict[str, float]:
+        """The same figures for given rows at the current model."""
+        figures = np.zeros(len(FIGURES))
+        scored = score(self._learner.model, rows, len(weights))[order]
+        part = type(targets)(targets[0][order])
+        measure_rows(scored, part, self._learner.loss, weights[order], np.empty(scored.shape[1]), figures)
+        summary = self._summary(figures, rows, order, weights)
+        return {prefix + name: value for name, value in summary.items()}
+
+    # --- prediction -------------------------------------------------------------------------------
+
+    def _joint(self, X) -> np.ndarray:
+        check_is_fitted(self, "classes_")
+        X = self._check_X(X, reset=False)
+        return score(self._learner.model, self._rows(X), X.shape[0]) + self._prior_shift
+
+    def predict_joint_log_proba(self, X):
+        """``ln p(y, x)`` of every class, as (n_samples, n_classes); what X lacks is summed out."""
+        return self._joint(X)
+
+    def predict(self, X):
+        """The most probable class of each row."""
+        return self.classes_[self._joint(X).argmax(axis=1)]
+
+    def predict_log_proba(self, X):
+        """``ln p(y | x)`` of every class; see `predict_proba`."""
+        joint = self._joint(X) * self.temperature_
+        return joint - logsumexp(joint, axis=1, keepdims=True)
+
+    def predict_proba(self, X):
+        """``p(y | x)`` of every class, ``softmax(temperature_ * ln p(y, x))``.
+
+        Under NCLL these are the probabilities that training made as good as it could. Under NLL they
+        are Bayes' rule on the joint, over-confident where features are dependent. Hinge training
+        fixes only margins: call `calibrate` with held-out rows (early stopping does it with its own)
+        before reading its probabilities.
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    def score_samples(self, X):
+        """``ln p(x)`` of each row under the joint: low for rows unlike the training data."""
+        return logsumexp(self._joint(X), axis=1)
+
+    # --- after training ---------------------------------------------------------------------------
+
+    def calibrate(self, X, y, sample_weight=None):
+        """Choose `temperature_` so that probabilities fit held-out rows best; predictions stay.
+
+        Parameters
+        ----------
+        X, y, sample_weight : rows that were not trained on
+
+        Returns
+        -------
+        self
+        """
+        joint = self._joint(X)
+        y = _input.check_y(y, len(joint))
+        codes = _input.encode(y, self.classes_)
+        if not isinstance(codes, Labels) or (codes.codes < -1).any():
+            raise InputError("calibrate needs plain labels of classes that the model knows")
+        weights = _input.check_weights(sample_weight, joint)
+        self._calibrate(joint, codes.codes, weights)
+        return self
+
+    def _calibrate(self, joint, codes, weights) -> None:
+        from scipy.optimize import minimize_scalar
+
+        rows = np.flatnonzero(codes >= 0)
+        joint = joint[rows] - joint[rows].max(axis=1, keepdims=True)
+
+        def log_loss(log_temperature: float) -> float:
+            scaled = np.exp(log_temperature) * joint
+            chosen = scaled[np.arange(len(rows)), codes[rows]]
+            return float(np.dot(weights[rows], logsumexp(scaled, axis=1) - chosen))
+
+        found = minimize_scalar(log_loss, bounds=(-12.0, 6.0), method="bounded")
+        self.temperature_ = float(np.exp(found.x))
+
+    def set_class_prior(self, class_prior):
+        """Tell the model that classes are now as frequent as `class_prior` says.
+
+        The joint is multiplied by new over old frequency, the old one being that of the training
+        rows; giving the training frequencies changes nothing.
+
+        Parameters
+        ----------
+        class_prior : array-like of shape (n_classes,), dict from class to probability, or None
+            None goes back to the frequencies of training.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self, "classes_")
+        if class_prior is None:
+            self._prior_shift = np.zeros(len(self.classes_))
+            return self
+        if isinstance(class_prior, dict):
+            missing = [label for label in self.classes_.tolist() if label not in class_prior]
+            if missing:
+                raise InputError(f"class_prior lacks the class {missing[0]!r}")
+            class_prior = [class_prior[label] for label in self.classes_.tolist()]
+        new = np.asarray(class_prior, dtype=np.float64)
+        if new.shape != self.classes_.shape:
+            raise InputError(f"class_prior needs {len(self.classes_)} numbers, got {new.shape}")
+        if not (np.isfinite(new).all() and (new > 0).all() and abs(new.sum() - 1) < 1e-6):
+            raise InputError("class_prior must be positive and sum to 1")
+        old = np.maximum(self.class_count_, 1e-12 * self.class_count_.sum())
+        self._prior_shift = np.log(new) - np.log(old / old.sum())
+        return self
+
+    @property
+    def class_prior_(self) -> np.ndarray:
+        """p(y) of the model."""
+        check_is_fitted(self, "classes_")
+        shares = np.log(self._learner.model.classes.count) + self._prior_shift
+        return np.exp(shares - logsumexp(shares))
+
+    def save(self, path) -> None:
+        """Write the model to a file that is safe to share; read it with `discem.load`."""
+        from ._files import save
+
+        save(self, path)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_learner")

@@ -1,0 +1,164 @@
+"""The only input validation: what comes from a user is checked here, once, and named if wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
+
+from ..exceptions import InputError
+from ..losses import Labels, LabelSets, SoftLabels
+
+LARGEST = 1e150  # squares of what is beyond overflow
+
+
+def check_X(estimator, X, *, reset: bool, sparse: bool, missing: bool, negative: bool):
+    """A float64 matrix (dense, or CSR where `sparse`) whose every value the family can take."""
+    try:
+        X = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            accept_sparse="csr" if sparse else False,
+            dtype=np.float64,
+            order="C",
+            ensure_all_finite=False,
+        )
+    except ValueError as error:
+        cell = _first_text(X) if "could not convert" in str(error) else None
+        if cell is None:
+            raise
+        row, column, value = cell
+        where = _place(estimator, row, column)
+        raise InputError(f"X has the text {value!r} at {where}: expected a number") from error
+    values = X.data if sp.issparse(X) else X
+    if not values.size:
+        return X
+    with np.errstate(invalid="ignore"):
+        low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
+        has_nan = bool(np.isnan(values.min()))
+    name = type(estimator).__name__
+    if high > LARGEST or low < -LARGEST:
+        row, column = _where(X, lambda v: np.abs(v) > LARGEST)
+        problem = "infinity" if np.isinf(max(high, -low)) else f"a value beyond {LARGEST:g}"
+        raise InputError(f"Input X contains {problem} at {_place(estimator, row, column)}")
+    if has_nan and not missing:
+        row, column = _where(X, np.isnan)
+        raise InputError(
+            f"Input X contains NaN at {_place(estimator, row, column)}: "
+            f"{name} takes counts, and a missing count is not a number"
+        )
+    if low < 0 and not negative:
+        row, column = _where(X, lambda v: v < 0)
+        raise InputError(
+            f"Negative values in data passed to {name}: {_place(estimator, row, column)}"
+        )
+    return X
+
+
+def check_y(y, n_rows: int) -> np.ndarray:
+    """Labels (None or NaN: unlabelled) as a vector, or label sets or soft labels as a matrix."""
+    if y is None:
+        raise InputError("requires y to be passed, but the target y is None")
+    y = np.asarray(y)
+    if y.ndim == 2 and y.shape[1] > 1:
+        if len(y) != n_rows:
+            raise InputError(f"X has {n_rows} rows but y has {len(y)}")
+        return y
+    y = column_or_1d(y, warn=True)
+    if len(y) != n_rows:
+        raise InputError(f"X has {n_rows} rows but y has {len(y)}")
+    if y.dtype.kind == "f" and np.isinf(y).any():
+        raise InputError(f"Input y contains infinity at row {int(np.argmax(np.isinf(y)))}")
+    labelled = ~missing_labels(y)
+    if not labelled.any():
+        raise InputError("y has no label at all: every row is None or NaN")
+    check_classification_targets(y[labelled] if y.dtype != object else np.array(y[labelled].tolist()))
+    return y
+
+
+def missing_labels(y: np.ndarray) -> np.ndarray:
+    """Which rows are unlabelled."""
+    if y.dtype.kind == "f":
+        return np.isnan(y)
+    if y.dtype == object:
+        return np.array([v is None or (isinstance(v, float) and np.isnan(v)) for v in y])
+    return np.zeros(len(y), dtype=bool)
+
+
+def find_classes(y: np.ndarray) -> np.ndarray:
+    """The sorted classes of checked labels."""
+    if y.ndim == 2:
+        return np.arange(y.shape[1])
+    known = y[~missing_labels(y)]
+    return np.unique(known if y.dtype != object else np.array(known.tolist()))
+
+
+def encode(y: np.ndarray, classes: np.ndarray) -> Any:
+    """The targets of checked labels, as the losses take them; a label outside `classes` is -2."""
+    if y.ndim == 1:
+        missing = missing_labels(y)
+        codes = np.full(len(y), -1, dtype=np.int64)
+        known = y[~missing] if y.dtype != object else np.array(y[~missing].tolist())
+        place = np.minimum(np.searchsorted(classes, known), len(classes) - 1)
+        codes[~missing] = np.where(classes[place] == known, place, -2)
+        return Labels(codes)
+    if y.shape[1] != len(classes):
+        raise InputError(f"y has {y.shape[1]} columns but the model has {len(classes)} classes")
+    if y.dtype == bool:
+        if not y.any(axis=1).all():
+            row = int(np.argmin(y.any(axis=1)))
+            raise InputError(f"y: the label set of row {row} is empty")
+        return LabelSets(np.ascontiguousarray(y))
+    share = np.ascontiguousarray(y, dtype=np.float64)
+    good = np.isfinite(share).all(axis=1) & (share >= 0).all(axis=1)
+    good &= np.abs(np.where(good, share.sum(axis=1), 0.0) - 1.0) < 1e-6
+    if not good.all():
+        row = int(np.argmin(good))
+        raise InputError(f"y: the soft label of row {row} is not a distribution over the classes")
+    return SoftLabels(share)
+
+
+def check_weights(sample_weight, X) -> np.ndarray:
+    """Non-negative weights, one per row."""
+    if sample_weight is None:
+        return np.ones(X.shape[0])
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    if (weights < 0).any():
+        raise InputError(f"sample_weight of row {int(np.argmax(weights < 0))} is negative")
+    if weights.max(initial=0.0) > LARGEST:
+        raise InputError(f"sample_weight of row {int(np.argmax(weights))} is beyond {LARGEST:g}")
+    if not weights.any():
+        raise InputError("sample_weight is zero for every row")
+    return weights
+
+
+def _where(X, bad) -> tuple[int, int]:
+    """Row and column of the first value that is `bad`."""
+    if sp.issparse(X):
+        position = int(np.argmax(bad(X.data)))
+        row = int(np.searchsorted(X.indptr, position, side="right")) - 1
+        return row, int(X.indices[position])
+    row, column = np.unravel_index(int(np.argmax(bad(X))), X.shape)
+    return int(row), int(column)
+
+
+def _place(estimator, row: int, column: int) -> str:
+    names = getattr(estimator, "feature_names_in_", None)
+    return f"row {row}, column {column}" + (f" ({names[column]!r})" if names is not None else "")
+
+
+def _first_text(X) -> tuple[int, int, Any] | None:
+    """The first cell of a table that is not a number."""
+    cells = np.asarray(X, dtype=object)
+    if cells.ndim != 2:
+        return None
+    for (row, column), value in np.ndenumerate(cells):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return row, column, value
+    return None

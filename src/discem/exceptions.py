@@ -1,0 +1,17 @@
+"""Errors that name what was wrong. Each is also the built-in error scikit-learn users expect."""
+
+
+class DiscemError(Exception):
+    """Base of all errors raised by this library."""
+
+
+class InputError(DiscemError, ValueError):
+    """Data that a model cannot take: the message names the row, column or value."""
+
+
+class OptionError(DiscemError, ValueError):
+    """An option with a value that does not exist or does not fit the others."""
+
+
+class ModelFileError(DiscemError, ValueError):
+    """A file that is no model of this library, or a damaged one."""

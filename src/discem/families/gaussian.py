@@ -1,0 +1,392 @@
+"""The Gaussian family: one factor per feature and class, with missing cells.
+
+Statistics of x are (1, x, x^2); their expectations (N, S, V) are held as a count N, a mean S/N and
+a variance V/N - (S/N)^2, in units of the column (a shift and a scale), because moments do not lose
+digits to cancellation where sums of squares do.
+"""
+
+from __future__ import annotations
+
+from math import isnan, sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._compile import generic, helper
+from ..exceptions import OptionError
+from ..priors import NormalGamma, PaperNormalGamma
+from ..projections import Check, Interior
+from ._logs import fill, logs, set_exponents_aside
+from ._protocol import absorb, add_scores, move, tick
+
+# --- the family in numbers: the last axis is (x, x^2) or its dual ----------------------------------
+
+
+def statistics(x):
+    x = np.asarray(x, dtype=np.float64)
+    return np.stack([x, x * x], axis=-1)
+
+
+def natural(mu):
+    """theta(mu) = (m / v, -1 / 2v) for mu = (E x, E x^2)."""
+    mean, square = mu[..., 0], mu[..., 1]
+    variance = square - mean**2
+    return np.stack([mean / variance, -0.5 / variance], axis=-1)
+
+
+def mean(theta):
+    variance = -0.5 / theta[..., 1]
+    m = theta[..., 0] * variance
+    return np.stack([m, variance + m * m], axis=-1)
+
+
+def log_normalizer(theta):
+    """A(theta) = m^2 / 2v + ln(2 pi v) / 2."""
+    return -(theta[..., 0] ** 2) / (4 * theta[..., 1]) + 0.5 * np.log(-np.pi / theta[..., 1])
+
+
+LIFTS_TO_PRIOR = False  # where the paper's check-step lifts a class count to
+
+# --- state -----------------------------------------------------------------------------------------
+
+
+class Gaussian(NamedTuple):
+    """Factors of all features and classes, in units of the columns."""
+
+    units: np.ndarray  # (3, d): shift, scale, ln(scale * sqrt(2 pi)); value = shift + scale * unit
+    factors: np.ndarray  # (d, 3, K): count N, mean S / N, variance V / N - mean^2
+    lags: np.ndarray  # (d, 3, K), or (0, 3, K) without averaging: see `tick`
+    weight: np.ndarray  # (1,) total weight of the average so far
+    prior: Any
+
+
+SHIFT, SCALE, LOG_UNIT = range(3)
+COUNT, MEAN, VARIANCE = range(3)
+
+
+def _state(shift, scale, count, mean, variance, prior, average) -> Gaussian:
+    units = np.stack([shift, scale, np.log(scale) + 0.5 * np.log(2 * np.pi)])
+    factors = np.stack([count, mean, variance], axis=1)
+    lags = np.zeros(factors.shape if average else (0, *factors.shape[1:]))
+    return Gaussian(units, factors, lags, np.zeros(1), prior)
+
+
+def empty(n_features: int, n_classes: int) -> Gaussian:
+    """Factors that have seen nothing: rows are added to them by `absorb`, in raw units."""
+    zero, one = np.zeros(n_features), np.ones(n_features)
+    factors = (np.zeros((n_features, n_classes)) for _ in range(3))
+    return _state(zero, one, *factors, NormalGamma(0.0, 0.0, zero, one), False)
+
+
+def start(spec: Any, tally: Gaussian, total: float, init: str, average: bool) -> Gaussian:
+    """Build the initial state from the prior and the class moments of the data (`tally`).
+
+    init="prior" puts one observation per class at the prior's centre; init="generative" takes the
+    closed-form estimate under NLL, at a mass of one observation over all classes.
+    """
+    d, _, K = tally.factors.shape
+    if isinstance(spec, PaperNormalGamma):  # the paper's equations are in raw units
+        shift, scale, prior = np.zeros(d), np.ones(d), spec
+        center_mean = np.zeros(d)
+        center_variance = np.full(d, spec.alpha_square)
+        nu_mean = nu_variance = spec.nu
+    else:
+        shift, scale, within = _units(tally)
+        center_mean = _column("mean", spec.mean, d, shift, shift, scale)
+        center_variance = _column("variance", spec.variance, d, within * scale**2, 0.0, scale**2)
+        if np.any(center_variance <= 0):
+            raise OptionError("prior: variance must be > 0 in every column")
+        nu_mean, nu_variance = float(spec.nu_mean), float(spec.nu_variance)
+        prior = NormalGamma(nu_mean, nu_variance, center_mean, center_variance)
+    m0, v0 = center_mean[:, None], center_variance[:, None]
+    if init == "prior":
+        count = np.ones((d, K))
+        m, v = np.repeat(m0, K, axis=1), np.repeat(v0, K, axis=1)
+    else:
+        n, raw_mean, raw_variance = np.moveaxis(tally.factors, 1, 0)
+        constant = (raw_variance <= 0).all(axis=1) & (np.ptp(raw_mean, axis=1) <= 0)
+        data_mean = np.where(n > 0, (raw_mean - shift[:, None]) / scale[:, None], m0)
+        data_variance = np.where(n > 0, raw_variance / scale[:, None] ** 2, v0)
+        data_variance[constant] = v0[constant]  # says nothing of the class, so all classes alike
+        m = (n * data_mean + nu_mean * m0) / np.maximum(n + nu_mean, 1e-300)
+        spread = n * (data_variance + (data_mean - m) ** 2) + nu_mean * (m - m0) ** 2
+        v = (spread + nu_variance * v0) / np.maximum(n + nu_variance, 1e-300)
+        v = np.maximum(v, 1e-9 * v0)
+        count = (n + 1.0) / (total + K)
+    return _state(shift, scale, count, m, v, prior, average)
+
+
+def _units(tally: Gaussian) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Overall mean, overall deviation, and within-class variance in units of the latter squared."""
+    count, mean, variance = np.moveaxis(tally.factors, 1, 0)
+    share = count / np.maximum(count.sum(axis=1, keepdims=True), 1e-300)
+    shift = (share * mean).sum(axis=1)
+    size = np.maximum(np.abs(shift), np.abs(mean).max(axis=1, initial=0.0))
+    within = (share * variance).sum(axis=1)
+    between = (share * (mean - shift[:, None]) ** 2).sum(axis=1)
+    scale = np.sqrt(within + between)
+    # a column that is constant but for rounding has no scale of its own
+    flat = scale <= 1e-14 * size
+    scale = np.where(flat, np.where(size > 0, size, 1.0), scale)
+    within = np.where(flat, 1.0, np.maximum(within / scale**2, 1e-6))
+    return shift, scale, within
+
+
+def _column(name, given, d, default, shift, scale):
+    """One number per column, in units, from a number, an array or the data's own default."""
+    if given is None:
+        return (default - shift) / scale
+    try:
+        values = np.broadcast_to(np.asarray(given, dtype=np.float64), (d,))
+    except ValueError as error:
+        raise OptionError(f"prior: {name} needs one number, or one for each of {d} columns") from error
+    return (values - shift) / scale
+
+
+def averaged(block: Gaussian) -> Gaussian:
+    """The running average of the moments (the block itself where none is kept)."""
+    if not block.lags.size or block.weight[0] == 0:
+        return block
+    factors = block.factors - block.lags / block.weight[0]
+    collapsed = factors[:, VARIANCE] <= 0  # by rounding alone
+    factors[:, VARIANCE][collapsed] = block.factors[:, VARIANCE][collapsed]
+    factors[:, COUNT] = np.maximum(factors[:, COUNT], 1e-12)
+    return block._replace(factors=factors, lags=block.lags[:0])
+
+
+def with_classes(block: Gaussian, order: np.ndarray, mass: float) -> Gaussian:
+    """Arrange the classes in `order`; -1 is a new one, at the prior's centre with `mass`."""
+    d = len(block.factors)
+    if isinstance(block.prior, PaperNormalGamma):
+        m0, v0 = np.zeros(d), np.full(d, block.prior.alpha_square)
+    else:
+        m0, v0 = block.prior.mean, block.prior.variance
+    new = np.stack([np.full(d, mass), m0, v0], axis=1)[:, :, None]
+    # a new class has always been at its start, as far as the average is concerned
+    none = np.zeros((len(block.lags), 3, 1))
+    return block._replace(
+        factors=np.concatenate([block.factors, new], axis=2).take(order, axis=2, mode="wrap"),
+        lags=np.concatenate([block.lags, none], axis=2).take(order, axis=2, mode="wrap"),
+    )
+
+
+def penalty(block: Gaussian) -> float:
+    """-ln of the prior, up to a constant."""
+    m, v = block.factors[:, MEAN], block.factors[:, VARIANCE]
+    if isinstance(block.prior, PaperNormalGamma):
+        prior = block.prior
+        terms = prior.alpha_square / v + prior.nu * (m**2 / v + np.log(v))
+    else:
+        m0, v0 = block.prior.mean[:, None], block.prior.variance[:, None]
+        terms = block.prior.nu_mean * (m - m0) ** 2 / v
+        terms = terms + block.prior.nu_variance * (np.log(v) + v0 / v)
+    return float(0.5 * terms.sum())
+
+
+def moments(block: Gaussian) -> tuple[np.ndarray, np.ndarray]:
+    """Means and variances in raw units, as (class, feature)."""
+    shift, scale = block.units[SHIFT][:, None], block.units[SCALE][:, None]
+    m = shift + scale * block.factors[:, MEAN]
+    return m.T.copy(), (block.factors[:, VARIANCE] * scale**2).T.copy()
+
+
+def sample(block: Gaussian, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    m, v = moments(block)
+    return rng.normal(m[codes], np.sqrt(v)[codes])
+
+
+# --- compiled --------------------------------------------------------------------------------------
+
+_FAR = 1e280  # a squared distance beyond any use, so that no score overflows
+_COUNT = 1e-50  # the least count and the widest moments a factor may hold
+_WIDE = 1e150
+_NARROW = 1e-290
+
+
+@add_scores.register(Gaussian)
+def _add_scores(block, rows, i, a, room):
+    squares, product, exponent = 0, 1, 2
+    fill(room, squares, 0.0)
+    fill(room, product, 1.0)
+    fill(room, exponent, 0.0)
+    constant = 0.0
+    for d in range(block.factors.shape[0]):
+        x = (rows.values[i, d] - block.units[SHIFT, d]) / block.units[SCALE, d]
+        if isnan(x):
+            continue
+        constant += block.units[LOG_UNIT, d]
+        for k in range(a.shape[0]):
+            z = x - block.factors[d, MEAN, k]
+            variance = block.factors[d, VARIANCE, k]
+            square = z * z / variance
+            room.numbers[squares, k] += square if square < _FAR else _FAR
+            room.numbers[product, k] *= variance
+        set_exponents_aside(room, product, exponent)
+    logs(room, product, exponent)
+    for k in range(a.shape[0]):
+        a[k] -= constant + 0.5 * (room.numbers[squares, k] + room.numbers[product, k])
+
+
+@absorb.register(Gaussian)
+def _absorb(block, rows, i, r):
+    for d in range(block.factors.shape[0]):
+        x = rows.values[i, d]
+        if isnan(x):
+            continue
+        for k in range(r.shape[0]):
+            if r[k] > 0.0:
+                block.factors[d, COUNT, k] += r[k]
+                share = r[k] / block.factors[d, COUNT, k]
+                u = x - block.factors[d, MEAN, k]
+                variance = block.factors[d, VARIANCE, k]
+                block.factors[d, MEAN, k] += share * u
+                block.factors[d, VARIANCE, k] += share * ((1.0 - share) * u * u - variance)
+
+
+@generic
+def pull_of(prior, d, count, mean, variance):
+    """(alpha - nu mu) of one factor, as changes of N, of S and V about the current mean."""
+
+
+@pull_of.register(NormalGamma)
+def _pull_normal_gamma(prior, d, count, mean, variance):
+    off = prior.mean[d] - mean
+    tight = prior.nu_variance * (prior.variance[d] - variance)
+    return 0.0, prior.nu_mean * off, tight + prior.nu_mean * off * off
+
+
+@pull_of.register(PaperNormalGamma)
+def _pull_paper(prior, d, count, mean, variance):
+    d_count = prior.alpha_count
+    d_sum = -prior.nu * count * mean - mean * d_count
+    d_square = prior.alpha_square + prior.nu * count * (mean * mean - variance)
+    return d_count, d_sum, d_square + mean * mean * d_count
+
+
+@generic
+def settle(projection, count, mean, variance, d_count, d_sum, d_square, floor):
+    """Land a step of (N, S, V), given about the current mean, inside N > 0 and variance > 0.
+
+    Returns the new count, mean and variance, and 1 if the step was shortened.
+    """
+
+
+@settle.register(Interior)
+def _settle_interior(projection, count, mean, variance, d_count, d_sum, d_square, floor):
+    keep = 1.0 - projection.share
+    new_count = count + d_count
+    shift = d_sum / new_count
+    new_variance = (count * variance + d_square) / new_count - shift * shift
+    shortened = 0
+    if not (new_count >= keep * count and new_variance >= keep * variance):
+        shortened = 1
+        f = interior_fraction(
+            projection.share,
+            d_count / count,
+            d_sum / (count * sqrt(variance)),
+            d_square / (count * variance),
+        )
+        new_count = count + f * d_count
+        shift = f * d_sum / new_count
+        new_variance = (count * variance + f * d_square) / new_count - shift * shift
+        new_variance = max(new_variance, 0.5 * keep * variance)  # rounding at the edge
+    return (
+        max(new_count, _COUNT),
+        min(max(mean + shift, -_WIDE), _WIDE),
+        min(max(new_variance, _NARROW), _WIDE * _WIDE),
+        shortened,
+    )
+
+
+@settle.register(Check)
+def _settle_check(projection, count, mean, variance, d_count, d_sum, d_square, floor):
+    new_count = count + d_count
+    shift = d_sum / max(new_count, floor)
+    square = (count * variance + d_square) / max(new_count, floor)
+    if new_count < floor:  # lifting N alone moves S/N and V/N, which are about zero
+        new_count = floor
+        total = count * mean + d_sum + mean * d_count
+        square = count * (variance + mean * mean) + d_square
+        square = (square + 2.0 * mean * (d_sum + mean * d_count) - mean * mean * d_count) / floor
+        shift = total / floor - mean
+        square -= mean * mean + 2.0 * mean * shift
+    new_variance = square - shift * shift
+    lifted = 1 if new_count == floor or not new_variance >= floor / new_count else 0
+    new_variance = new_variance if new_variance > floor / new_count else floor / new_count
+    return (
+        max(new_count, _COUNT),
+        min(max(mean + shift, -_WIDE), _WIDE),
+        min(max(new_variance, _NARROW), _WIDE * _WIDE),
+        lifted,
+    )
+
+
+@helper
+def interior_fraction(share, n, s, v):
+    """The largest f <= 1 such that a step f * (n, s, v) costs count and variance at most `share`.
+
+    In units of the factor the step makes the count 1 + f n and the variance
+    ((1 + f n)(1 + f v) - f^2 s^2) / (1 + f n)^2; that the latter stays above 1 - share is a
+    quadratic inequality in f.
+    """
+    f = 1.0
+    if n < -share:
+        f = -share / n
+    keep = 1.0 - share
+    b = v + n - 2.0 * keep * n
+    a = n * v - s * s - keep * n * n
+    size = max(abs(a), abs(b))
+    if not size < 1e300:
+        return 0.0
+    if size > 0.0:
+        size = max(size, share)
+        a, b, c = a / size, b / size, share / size
+        inside = b * b - 4.0 * a * c
+        if inside >= 0.0:
+            bottom = sqrt(inside) - b
+            if bottom > 0.0:
+                f = min(f, 2.0 * c / bottom)
+    return f
+
+
+@move.register(Gaussian)
+def _move(block, rows, i, r, decay, pull, floor, projection):
+    shortened = 0
+    averaging = block.lags.shape[0] > 0
+    lag = block.weight[0]
+    for d in range(block.factors.shape[0]):
+        x = (rows.values[i, d] - block.units[SHIFT, d]) / block.units[SCALE, d]
+        missing = isnan(x)
+        if missing and pull == 0.0:
+            continue
+        for k in range(r.shape[0]):
+            if r[k] == 0.0 and decay == 0.0 and pull == 0.0:
+                continue
+            count = block.factors[d, COUNT, k]
+            mean = block.factors[d, MEAN, k]
+            variance = block.factors[d, VARIANCE, k]
+            d_count, d_sum, d_square = pull_of(block.prior, d, count, mean, variance)
+            d_count, d_sum, d_square = pull * d_count, pull * d_sum, pull * d_square
+            if not missing:  # a missing cell leaves its factors as they are
+                u = x - mean
+                d_count += r[k] - decay * count
+                d_sum += r[k] * u
+                d_square += r[k] * u * u - decay * count * variance
+            new_count, new_mean, new_variance, short = settle(
+                projection, count, mean, variance, d_count, d_sum, d_square, floor
+            )
+            shortened += short
+            block.factors[d, COUNT, k] = new_count
+            block.factors[d, MEAN, k] = new_mean
+            block.factors[d, VARIANCE, k] = new_variance
+            if averaging:
+                block.lags[d, COUNT, k] += lag * (new_count - count)
+                block.lags[d, MEAN, k] += lag * (new_mean - mean)
+                block.lags[d, VARIANCE, k] += lag * (new_variance - variance)
+    return shortened
+
+
+@tick.register(Gaussian)
+def _tick(block, weight):
+    """Average lazily: a change at weight W is missing from the share W / total of the average."""
+    block.weight[0] += weight

@@ -1,0 +1,284 @@
+"""The family of words: a multinomial per class over sparse counts, which may be real numbers.
+
+The statistics of a document are its counts. The expected count of word w in class k is
+``scale * count[w, k] + gamma * alpha[w]``: decay and prior act on all words at once through the
+scalars `scale` and `gamma`, so a step costs only the words of its document. The likelihood is that
+of the words in order, without the multinomial coefficient (which no class can change).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._compile import generic
+from ..exceptions import OptionError
+from ..priors import Dirichlet
+from ..projections import Check, Interior
+from ._logs import fill, logs, set_exponents_aside
+from ._protocol import absorb, add_scores, move, tick
+
+# --- the family in numbers: one word; the last axis is the vocabulary ------------------------------
+
+
+def statistics(x):
+    return np.asarray(x, dtype=np.float64)
+
+
+def natural(mu):
+    """theta(mu) = ln(mu / sum mu)."""
+    return np.log(mu) - np.log(mu.sum(axis=-1, keepdims=True))
+
+
+def mean(theta):
+    weights = np.exp(theta - theta.max(axis=-1, keepdims=True))
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+def log_normalizer(theta):
+    top = theta.max(axis=-1)
+    return top + np.log(np.exp(theta - top[..., None]).sum(axis=-1))
+
+
+LIFTS_TO_PRIOR = True  # where the paper's check-step lifts a class count to
+
+# --- state -----------------------------------------------------------------------------------------
+
+
+class Words(NamedTuple):
+    """Expected word counts of all classes, one row a word so that classes are contiguous."""
+
+    count: np.ndarray  # (W, K)
+    total: np.ndarray  # (K,) expected length of a document times the mass of the class
+    lag: np.ndarray  # (W, K), or (0, K) without averaging: see `tick`
+    alpha: np.ndarray  # (W,)
+    alpha_total: float
+    lazy: np.ndarray  # the scalars below
+
+
+SCALE, GAMMA, LAG_SCALE, LAG_GAMMA, WEIGHT, PRODUCTS = range(6)
+_SMALL = 1e6  # counts up to here are safe to multiply eight at a time
+
+
+def _state(count, gamma, alpha, average, products=True) -> Words:
+    total = count.sum(axis=0) + gamma * alpha.sum()
+    lag = np.zeros(count.shape if average else (0, count.shape[1]))
+    lazy = np.array([1.0, gamma, 0.0, 0.0, 0.0, float(products)])
+    return Words(count, total, lag, alpha, float(alpha.sum()), lazy)
+
+
+def empty(n_features: int, n_classes: int) -> Words:
+    """Counts of nothing: documents are added to them by `absorb`."""
+    return _state(np.zeros((n_features, n_classes)), 0.0, np.ones(n_features), False)
+
+
+def start(spec: Dirichlet, tally: Words, total: float, init: str, average: bool) -> Words:
+    """Build the initial state from the prior and the word counts of the classes (`tally`).
+
+    init="prior" starts at alpha counts of each word; init="generative" at the smoothed counts of
+    the data, at a mass of one document over all classes.
+    """
+    W, K = tally.count.shape
+    if spec.alpha is None:
+        alpha = np.full(W, float(spec.strength) * tally.total.sum() / max(W * K, 1))
+        if not alpha.any():
+            alpha[:] = 1.0
+    else:
+        try:
+            alpha = np.array(np.broadcast_to(np.asarray(spec.alpha, dtype=np.float64), (W,)))
+        except ValueError as error:
+            raise OptionError(f"prior: alpha needs one number, or one for each of {W} words") from error
+    if not np.all((alpha > 0) & np.isfinite(alpha)):
+        raise OptionError("prior: alpha must be > 0 for every word")
+    # products of counts stay in range only if no count is extreme, now or later
+    top = max(tally.count.max(initial=0.0), alpha.max())
+    products = top < 1e20 and alpha.min() > 1e-10
+    if init == "prior":
+        return _state(np.repeat(alpha[:, None], K, axis=1), 0.0, alpha, average, products)
+    return _state(tally.count / total, 1.0 / total, alpha, average, products)
+
+
+def averaged(block: Words) -> Words:
+    """The running average of the counts (the block itself where none is kept)."""
+    weight = block.lazy[WEIGHT]
+    if not block.lag.size or weight == 0:
+        return block
+    count = block.count * (block.lazy[LAG_SCALE] / weight)
+    count -= block.lag / weight
+    gamma = block.lazy[LAG_GAMMA] / weight
+    cell = count + gamma * block.alpha[:, None]
+    if not cell.min() > 0:  # rounding of a collapsed cell
+        floor = 1e-12 * cell.max()
+        count = np.maximum(count, floor - gamma * block.alpha[:, None])
+    return _state(count, gamma, block.alpha, False, bool(block.lazy[PRODUCTS]))
+
+
+def with_classes(block: Words, order: np.ndarray, mass: float) -> Words:
+    """Arrange the classes in `order`; -1 is a new one: `mass` mean documents of the prior's words."""
+    words = mass * block.total.mean()
+    cells = block.alpha * (words / block.alpha_total / block.lazy[SCALE])
+    total = np.append(block.total, words + block.lazy[GAMMA] * block.alpha_total)
+    none = np.zeros((len(block.lag), 1))
+    return block._replace(
+        count=np.ascontiguousarray(np.hstack([block.count, cells[:, None]])[:, order]),
+        lag=np.ascontiguousarray(np.hstack([block.lag, none])[:, order]),
+        total=total[order],
+    )
+
+
+def penalty(block: Words) -> float:
+    """-ln of the prior, up to a constant."""
+    return -float((block.alpha * log_probabilities(block)).sum())
+
+
+def log_probabilities(block: Words) -> np.ndarray:
+    """ln p(word | class), as (class, word)."""
+    cells = block.lazy[SCALE] * block.count + block.lazy[GAMMA] * block.alpha[:, None]
+    return np.ascontiguousarray((np.log(cells) - np.log(cells.sum(axis=0))).T)
+
+
+def sample(block: Words, codes: np.ndarray, lengths: np.ndarray, rng) -> np.ndarray:
+    """Draw documents of the given lengths, one per class code."""
+    p = np.exp(log_probabilities(block))
+    p /= p.sum(axis=1, keepdims=True)
+    return np.stack([rng.multinomial(n, p[k]) for k, n in zip(codes, lengths, strict=True)])
+
+
+# --- compiled --------------------------------------------------------------------------------------
+
+
+@add_scores.register(Words)
+def _add_scores(block, rows, i, a, room):
+    product, exponent, term, term_exponent = 0, 1, 2, 3
+    fill(room, product, 1.0)
+    fill(room, exponent, 0.0)
+    scale = block.lazy[SCALE]
+    gamma = block.lazy[GAMMA] / scale
+    most = 3.0 if block.lazy[PRODUCTS] > 0.0 else 0.0
+    length, waiting = 0.0, 0
+    for j in range(rows.indptr[i], rows.indptr[i + 1]):
+        w, x = rows.indices[j], rows.values[j]
+        length += x
+        smoothing = gamma * block.alpha[w]
+        times = int(x) if x <= most else 0
+        if times == x:
+            for _ in range(times):
+                for k in range(a.shape[0]):
+                    room.numbers[product, k] *= block.count[w, k] + smoothing
+            waiting += times
+            if waiting > 5:  # at most eight factors between two foldings
+                set_exponents_aside(room, product, exponent)
+                waiting = 0
+        else:
+            for k in range(a.shape[0]):
+                room.numbers[term, k] = block.count[w, k] + smoothing
+            fill(room, term_exponent, 0.0)
+            set_exponents_aside(room, term, term_exponent)
+            logs(room, term, term_exponent)
+            for k in range(a.shape[0]):
+                a[k] += x * room.numbers[term, k]
+    for k in range(a.shape[0]):  # the total of a class, in the scale its words are held in
+        room.numbers[term, k] = block.total[k] / scale
+    fill(room, term_exponent, 0.0)
+    set_exponents_aside(room, product, exponent)
+    set_exponents_aside(room, term, term_exponent)
+    logs(room, product, exponent)
+    logs(room, term, term_exponent)
+    for k in range(a.shape[0]):
+        a[k] += room.numbers[product, k] - length * room.numbers[term, k]
+
+
+@absorb.register(Words)
+def _absorb(block, rows, i, r):
+    for k in range(r.shape[0]):
+        if r[k] > 0.0:
+            for j in range(rows.indptr[i], rows.indptr[i + 1]):
+                block.count[rows.indices[j], k] += r[k] * rows.values[j]
+                block.total[k] += r[k] * rows.values[j]
+
+
+@generic
+def lowest(projection, own, cell):
+    """The most negative change of a cell of expected count `cell`, of which `own` is not prior."""
+
+
+@lowest.register(Interior)
+def _lowest_interior(projection, own, cell):
+    return -projection.share * cell
+
+
+@lowest.register(Check)
+def _lowest_check(projection, own, cell):
+    return -max(own, 0.0)
+
+
+@generic
+def most_decay(projection):
+    """The largest share of itself that a factor may lose to decay in one step."""
+
+
+@most_decay.register(Interior)
+def _most_decay_interior(projection):
+    return projection.share
+
+
+@most_decay.register(Check)
+def _most_decay_check(projection):
+    return 1.0 - 1e-12
+
+
+_NEGLIGIBLE = 1e-6  # a change this small beside the prior's own is not worth a visit to the words
+
+
+@move.register(Words)
+def _move(block, rows, i, r, decay, pull, floor, projection):
+    K = r.shape[0]
+    lazy = block.lazy
+    if decay != 0.0:
+        keep = 1.0 - min(decay, most_decay(projection))
+        lazy[SCALE] *= keep
+        lazy[GAMMA] *= keep
+        for k in range(K):
+            block.total[k] *= keep
+        if lazy[SCALE] < 1e-100:
+            for w in range(block.count.shape[0]):
+                for k in range(K):
+                    block.count[w, k] *= lazy[SCALE]
+            lazy[LAG_SCALE] /= lazy[SCALE]
+            lazy[SCALE] = 1.0
+    if pull != 0.0:
+        lazy[GAMMA] += pull
+        for k in range(K):
+            block.total[k] += pull * block.alpha_total
+
+    scale, gamma, lag = lazy[SCALE], lazy[GAMMA], lazy[LAG_SCALE]
+    averaging = block.lag.shape[0] > 0
+    shortened = 0
+    for k in range(K):
+        if abs(r[k]) <= _NEGLIGIBLE * floor:
+            continue
+        gained = 0.0
+        for j in range(rows.indptr[i], rows.indptr[i + 1]):
+            w = rows.indices[j]
+            own = scale * block.count[w, k]
+            change = r[k] * rows.values[j]
+            bound = lowest(projection, own, own + gamma * block.alpha[w])
+            if change < bound:
+                change = bound
+                shortened += 1
+            gained += change
+            block.count[w, k] += change / scale
+            if averaging:
+                block.lag[w, k] += lag * change / scale
+        block.total[k] += gained
+    return shortened
+
+
+@tick.register(Words)
+def _tick(block, weight):
+    """Average lazily: a change at weight W is missing from the share W / total of the average."""
+    lazy = block.lazy
+    lazy[LAG_SCALE] += weight * lazy[SCALE]
+    lazy[LAG_GAMMA] += weight * lazy[GAMMA]
+    lazy[WEIGHT] += weight

@@ -1,0 +1,1 @@
+"""Readers and row views: what a model sees of its input."""

@@ -1,0 +1,33 @@
+"""What an engine asks of a model; each model registers its own answer."""
+
+from __future__ import annotations
+
+from .._compile import generic
+
+
+@generic
+def n_classes(model):
+    """Number of classes K."""
+
+
+@generic
+def scores(model, rows, i, a, room):
+    """Write ``a[k] = ln p(y=k, x_i)`` for every class k, missing cells summed out."""
+
+
+@generic
+def add_row(model, rows, i, r):
+    """Add ``r_k >= 0`` times the statistics of row i to class k of an empty model."""
+
+
+@generic
+def update(model, rows, i, r, decay, pull, floor, projection):
+    """Move the statistics: mu <- mu + sum_k r_k E[s(k, z, x_i)] - decay mu + pull (alpha - nu mu).
+
+    The projection keeps mu in its domain. Returns how many factors had their step shortened.
+    """
+
+
+@generic
+def remember(model, weight):
+    """Let the current statistics enter their running average with `weight`."""

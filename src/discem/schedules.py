@@ -1,0 +1,69 @@
+"""Schedules: from the number of a step to its size. A schedule is any callable t -> rho.
+
+Steps count from t = 1; `t` may be an array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .exceptions import OptionError
+
+Schedule = Callable[[Any], Any]
+
+
+class inverse(NamedTuple):
+    """The paper's step, 1 / (1 + lam * t).
+
+    >>> inverse(0.1)(10)
+    0.5
+    """
+
+    lam: float
+
+    def __call__(self, t):
+        return 1.0 / (1.0 + self.lam * t)
+
+
+class power(NamedTuple):
+    """rho0 * (t0 / (t0 + t)) ** kappa: near rho0 for t0 steps, then a decay like t ** -kappa.
+
+    >>> power(rho0=0.5, t0=100, kappa=1.0)(100)
+    0.25
+    """
+
+    rho0: float
+    t0: float
+    kappa: float = 0.6
+
+    def __call__(self, t):
+        return self.rho0 * (self.t0 / (self.t0 + t)) ** self.kappa
+
+
+class constant(NamedTuple):
+    """The same step for ever.
+
+    >>> constant(0.01)(1_000_000)
+    0.01
+    """
+
+    rho: float
+
+    def __call__(self, t):
+        return self.rho + 0.0 * t
+
+
+def step_sizes(schedule: Schedule, first: int, count: int) -> np.ndarray:
+    """Sizes of the steps `first`, ..., `first + count - 1`; also from schedules that take one t."""
+    t = np.arange(first, first + count, dtype=np.float64)
+    try:
+        rho = np.asarray(schedule(t), dtype=np.float64)
+    except (TypeError, ValueError):  # a schedule written for one step at a time
+        rho = np.array([schedule(step) for step in t], dtype=np.float64)
+    rho = np.ascontiguousarray(np.broadcast_to(rho, t.shape))
+    if not np.all(np.isfinite(rho)) or np.any(rho < 0):
+        raise OptionError(f"step: {schedule!r} gave a negative or non-finite size near t={first}")
+    return rho

@@ -3,5 +3,24 @@
 __version__ = "0.1.0"
 
 from .estimators import GaussianNB, MultinomialNB
+from .losses import NCLL, NLL, Blend, Hinge
+from .priors import Dirichlet, NormalGamma, PaperNormalGamma
+from .projections import Check, Interior
+from .schedules import constant, inverse, power
 
-__all__ = ["GaussianNB", "MultinomialNB"]
+__all__ = [
+    "NCLL",
+    "NLL",
+    "Blend",
+    "Check",
+    "Dirichlet",
+    "GaussianNB",
+    "Hinge",
+    "Interior",
+    "MultinomialNB",
+    "NormalGamma",
+    "PaperNormalGamma",
+    "constant",
+    "inverse",
+    "power",
+]

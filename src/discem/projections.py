@@ -11,16 +11,36 @@ from ._compile import generic
 
 
 class Interior(NamedTuple):
-    """Shorten the step of one factor until nothing that must stay positive loses more than `share`.
+    """Stay well inside, and never overshoot.
 
-    This is the fraction-to-the-boundary rule of interior-point methods.
+    The step of one factor (one class, one feature) is shortened until nothing that must stay
+    positive loses more than `share` of itself: the fraction-to-the-boundary rule of interior-point
+    methods. And the step of a row is divided by 1 + damping * (its effect on its own scores), much
+    as an implicit step would be (Toulis and Airoldi 2017): a row far out moves the parameters until
+    it is explained, and not a hundred times further. Both vanish as steps become small.
     """
 
     share: float = 0.5
+    damping: float = 0.05
 
 
 class Check(NamedTuple):
     """The paper's check-step: take the whole step, then lift what fell out of the domain."""
+
+
+@generic
+def damp(projection, effect):
+    """What is left of the step of a row that would change its own scores by `effect` in all."""
+
+
+@damp.register(Interior)
+def _damp_interior(projection, effect):
+    return 1.0 / (1.0 + projection.damping * effect)
+
+
+@damp.register(Check)
+def _damp_check(projection, effect):
+    return 1.0
 
 
 @generic

@@ -14,8 +14,9 @@ import numpy as np
 
 from .._compile import helper, kernel
 from ..losses import Hinge, admits, claim, evaluate, log_sum_exp, unlabelled
-from ..families import make_room
+from ..families import LEVERAGE, make_room
 from ..models import add_row, averaged, n_classes, remember, scores, update
+from ..projections import damp
 from ..schedules import Schedule, step_sizes
 
 # what a sweep measures on the way, from the scores it takes before each update
@@ -64,14 +65,19 @@ def sweep(model, loss, projection, rows, targets, weights, order, rho, share, n,
             else:
                 value = evaluate(loss, a, targets, i, w[b])
             figures[1] += weights[i] * value
+            effect = 0.0
             for k in range(K):
                 w[b, k] *= rho[step] * weights[i] / size
+                effect += abs(w[b, k]) * room.numbers[LEVERAGE, k]
+            gain = damp(projection, effect)
+            for k in range(K):
+                w[b, k] *= gain
                 total += w[b, k]
         for b in range(size):
             decay = total if b == 0 else 0.0
             pull = rho[step] / n if b == 0 else 0.0
             shortened = update(
-                model, rows, order[first + b], w[b], decay, pull, rho[step] / n, projection
+                model, rows, order[first + b], w[b], decay, pull, rho[step] / n, projection, room
             )
             figures[6] += 1.0 if shortened > 0 else 0.0
         remember(model, share[step])
@@ -113,7 +119,7 @@ class Learner:
     loss, projection : see `discem.losses`, `discem.projections`
     schedule : callable t -> rho
     average : bool
-        Whether `model` is the running average of the states, weighted by the step number.
+        Whether `model` is the running average of the states, weighted by t^2: the early steps fade.
     n : float
         Observations that the prior is spread over.
     batch : int
@@ -159,7 +165,7 @@ class Learner:
             part = order[first : first + chunk]
             steps = -(-len(part) // self.batch)
             rho = step_sizes(self.schedule, self.t + 1, steps)
-            share = np.arange(self.t + 1, self.t + steps + 1, dtype=np.float64)
+            share = np.arange(self.t + 1, self.t + steps + 1, dtype=np.float64) ** 2
             self._model = None
             sweep(
                 self.state, self.loss, self.projection, rows, targets, weights, part,

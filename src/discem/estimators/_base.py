@@ -42,7 +42,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         batch_size=1,
         max_iter=100,
         tol=1e-3,
-        n_iter_no_change=3,
+        n_iter_no_change=10,
         early_stopping=False,
         validation_fraction=0.1,
         class_weight=None,

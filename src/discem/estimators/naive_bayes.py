@@ -35,7 +35,7 @@ class GaussianNB(GenerativeClassifier):
     def _auto_step(self, loss, n):
         if isinstance(loss, NLL):
             return power(1 / (n + 1), n + 1, 1.0)
-        return power(0.01, 1000.0, 0.6)
+        return power(0.1, 300.0, 0.75)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -11,7 +11,7 @@ from typing import Any
 
 from . import gaussian, words
 from ._logs import Room, make_room
-from ._protocol import absorb, add_scores, move, tick
+from ._protocol import LEVERAGE, SHARES, absorb, add_scores, move, tick
 
 FAMILIES: dict[str, ModuleType] = {"gaussian": gaussian, "words": words}
 _MODULE_OF = {gaussian.Gaussian: gaussian, words.Words: words}
@@ -24,6 +24,8 @@ def family_of(block: Any) -> Any:
 
 __all__ = [
     "FAMILIES",
+    "LEVERAGE",
+    "SHARES",
     "Room",
     "absorb",
     "add_scores",

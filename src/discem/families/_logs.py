@@ -25,12 +25,12 @@ _LN2_LOW = 1.90821492927058770002e-10
 class Room(NamedTuple):
     """Scratch rows of one number per class, with a view of their bits; made once per sweep."""
 
-    numbers: np.ndarray  # (4, K)
+    numbers: np.ndarray  # (6, K)
     bits: np.ndarray  # the same memory as unsigned integers
 
 
 def make_room(n_classes: int) -> Room:
-    numbers = np.empty((4, n_classes))
+    numbers = np.zeros((6, n_classes))
     return Room(numbers, numbers.view(np.uint64))
 
 

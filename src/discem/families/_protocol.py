@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from .._compile import generic
 
+SHARES = 4  # the row of the room where a model leaves p(y)
+LEVERAGE = 5  # and the one where a family leaves how much a step would move the row's own score
+
 
 @generic
 def add_scores(block, rows, i, a, room):
-    """Add ``ln p(x_i | k)`` to ``a[k]`` for every class k; a missing cell adds nothing."""
+    """Add ``ln p(x_i | k)`` to ``a[k]`` for every class k; a missing cell adds nothing.
+
+    Row SHARES of the room holds p(y=k). Row LEVERAGE gets the derivative of a_k by the weight r_k
+    that `move` would apply, or 0 where the family has no need of damping.
+    """
 
 
 @generic
@@ -16,11 +23,11 @@ def absorb(block, rows, i, r):
 
 
 @generic
-def move(block, rows, i, r, decay, pull, floor, projection):
+def move(block, rows, i, r, decay, pull, floor, projection, room):
     """Move the statistics: mu <- mu + sum_k r_k s(k, x_i) - decay mu + pull (alpha - nu mu).
 
-    The projection keeps every factor in its domain (`floor` is the paper's rho / n). Returns how
-    many factors had their step shortened.
+    The projection keeps every factor in its domain (`floor` is the paper's rho / n). Row SHARES of
+    the room holds p(y=k). Returns how many factors had their step shortened.
     """
 
 

@@ -1,8 +1,9 @@
 """The Gaussian family: one factor per feature and class, with missing cells.
 
-Statistics of x are (1, x, x^2); their expectations (N, S, V) are held as a count N, a mean S/N and
-a variance V/N - (S/N)^2, in units of the column (a shift and a scale), because moments do not lose
-digits to cancellation where sums of squares do.
+Statistics of x are (1, x, x^2); their expectations (N, S, V) are held as a mean S/N and a variance
+V/N - (S/N)^2, in units of the column (a shift and a scale), because moments do not lose digits to
+cancellation where sums of squares do. The count N of a factor is the share of its class in the mass
+of its feature: the expected number of observed cells, one where every row has one.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ..exceptions import OptionError
 from ..priors import NormalGamma, PaperNormalGamma
 from ..projections import Check, Interior
 from ._logs import fill, logs, set_exponents_aside
-from ._protocol import absorb, add_scores, move, tick
+from ._protocol import LEVERAGE, SHARES, absorb, add_scores, move, tick
 
 # --- the family in numbers: the last axis is (x, x^2) or its dual ----------------------------------
 
@@ -47,6 +48,12 @@ def log_normalizer(theta):
 
 LIFTS_TO_PRIOR = False  # where the paper's check-step lifts a class count to
 
+
+def keeps_mass(prior) -> bool:
+    """Whether the prior leaves the mass of the statistics as it is, or adds to it for ever."""
+    return isinstance(prior, NormalGamma)
+
+
 # --- state -----------------------------------------------------------------------------------------
 
 
@@ -54,28 +61,30 @@ class Gaussian(NamedTuple):
     """Factors of all features and classes, in units of the columns."""
 
     units: np.ndarray  # (3, d): shift, scale, ln(scale * sqrt(2 pi)); value = shift + scale * unit
-    factors: np.ndarray  # (d, 3, K): count N, mean S / N, variance V / N - mean^2
-    lags: np.ndarray  # (d, 3, K), or (0, 3, K) without averaging: see `tick`
+    mass: np.ndarray  # (d,) observations behind the factors of a feature, all classes together
+    factors: np.ndarray  # (d, 2, K): mean S / N, variance V / N - mean^2
+    lags: np.ndarray  # (d, 2, K), or (0, 2, K) without averaging: see `tick`
     weight: np.ndarray  # (1,) total weight of the average so far
     prior: Any
 
 
 SHIFT, SCALE, LOG_UNIT = range(3)
-COUNT, MEAN, VARIANCE = range(3)
+MEAN, VARIANCE, COUNT = range(3)  # `empty` blocks have a third layer to count in
 
 
-def _state(shift, scale, count, mean, variance, prior, average) -> Gaussian:
+def _state(shift, scale, mass, mean, variance, prior, average) -> Gaussian:
     units = np.stack([shift, scale, np.log(scale) + 0.5 * np.log(2 * np.pi)])
-    factors = np.stack([count, mean, variance], axis=1)
+    factors = np.stack([mean, variance], axis=1)
     lags = np.zeros(factors.shape if average else (0, *factors.shape[1:]))
-    return Gaussian(units, factors, lags, np.zeros(1), prior)
+    return Gaussian(units, mass, factors, lags, np.zeros(1), prior)
 
 
 def empty(n_features: int, n_classes: int) -> Gaussian:
     """Factors that have seen nothing: rows are added to them by `absorb`, in raw units."""
     zero, one = np.zeros(n_features), np.ones(n_features)
-    factors = (np.zeros((n_features, n_classes)) for _ in range(3))
-    return _state(zero, one, *factors, NormalGamma(0.0, 0.0, zero, one), False)
+    nothing = np.zeros((n_features, n_classes))
+    block = _state(zero, one, zero, nothing, nothing, NormalGamma(0.0, 0.0, zero, one), False)
+    return block._replace(factors=np.zeros((n_features, 3, n_classes)))
 
 
 def start(spec: Any, tally: Gaussian, total: float, init: str, average: bool) -> Gaussian:
@@ -100,10 +109,10 @@ def start(spec: Any, tally: Gaussian, total: float, init: str, average: bool) ->
         prior = NormalGamma(nu_mean, nu_variance, center_mean, center_variance)
     m0, v0 = center_mean[:, None], center_variance[:, None]
     if init == "prior":
-        count = np.ones((d, K))
+        mass = np.full(d, float(K))
         m, v = np.repeat(m0, K, axis=1), np.repeat(v0, K, axis=1)
     else:
-        n, raw_mean, raw_variance = np.moveaxis(tally.factors, 1, 0)
+        raw_mean, raw_variance, n = np.moveaxis(tally.factors, 1, 0)
         constant = (raw_variance <= 0).all(axis=1) & (np.ptp(raw_mean, axis=1) <= 0)
         data_mean = np.where(n > 0, (raw_mean - shift[:, None]) / scale[:, None], m0)
         data_variance = np.where(n > 0, raw_variance / scale[:, None] ** 2, v0)
@@ -112,13 +121,13 @@ def start(spec: Any, tally: Gaussian, total: float, init: str, average: bool) ->
         spread = n * (data_variance + (data_mean - m) ** 2) + nu_mean * (m - m0) ** 2
         v = (spread + nu_variance * v0) / np.maximum(n + nu_variance, 1e-300)
         v = np.maximum(v, 1e-9 * v0)
-        count = (n + 1.0) / (total + K)
-    return _state(shift, scale, count, m, v, prior, average)
+        mass = (n.sum(axis=1) + 1.0) / (total + 1.0)
+    return _state(shift, scale, mass, m, v, prior, average)
 
 
 def _units(tally: Gaussian) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Overall mean, overall deviation, and within-class variance in units of the latter squared."""
-    count, mean, variance = np.moveaxis(tally.factors, 1, 0)
+    mean, variance, count = np.moveaxis(tally.factors, 1, 0)
     share = count / np.maximum(count.sum(axis=1, keepdims=True), 1e-300)
     shift = (share * mean).sum(axis=1)
     size = np.maximum(np.abs(shift), np.abs(mean).max(axis=1, initial=0.0))
@@ -150,20 +159,19 @@ def averaged(block: Gaussian) -> Gaussian:
     factors = block.factors - block.lags / block.weight[0]
     collapsed = factors[:, VARIANCE] <= 0  # by rounding alone
     factors[:, VARIANCE][collapsed] = block.factors[:, VARIANCE][collapsed]
-    factors[:, COUNT] = np.maximum(factors[:, COUNT], 1e-12)
     return block._replace(factors=factors, lags=block.lags[:0])
 
 
 def with_classes(block: Gaussian, order: np.ndarray, mass: float) -> Gaussian:
-    """Arrange the classes in `order`; -1 is a new one, at the prior's centre with `mass`."""
+    """Arrange the classes in `order`; -1 is a new one, at the prior's centre."""
     d = len(block.factors)
     if isinstance(block.prior, PaperNormalGamma):
         m0, v0 = np.zeros(d), np.full(d, block.prior.alpha_square)
     else:
         m0, v0 = block.prior.mean, block.prior.variance
-    new = np.stack([np.full(d, mass), m0, v0], axis=1)[:, :, None]
+    new = np.stack([m0, v0], axis=1)[:, :, None]
     # a new class has always been at its start, as far as the average is concerned
-    none = np.zeros((len(block.lags), 3, 1))
+    none = np.zeros((len(block.lags), 2, 1))
     return block._replace(
         factors=np.concatenate([block.factors, new], axis=2).take(order, axis=2, mode="wrap"),
         lags=np.concatenate([block.lags, none], axis=2).take(order, axis=2, mode="wrap"),
@@ -197,7 +205,7 @@ def sample(block: Gaussian, codes: np.ndarray, rng: np.random.Generator) -> np.n
 
 # --- compiled --------------------------------------------------------------------------------------
 
-_FAR = 1e280  # a squared distance beyond any use, so that no score overflows
+_FAR = 1e140  # a squared distance beyond any use, so that no score and no leverage overflows
 _COUNT = 1e-50  # the least count and the widest moments a factor may hold
 _WIDE = 1e150
 _NARROW = 1e-290
@@ -209,22 +217,27 @@ def _add_scores(block, rows, i, a, room):
     fill(room, squares, 0.0)
     fill(room, product, 1.0)
     fill(room, exponent, 0.0)
+    fill(room, LEVERAGE, 0.0)
     constant = 0.0
     for d in range(block.factors.shape[0]):
         x = (rows.values[i, d] - block.units[SHIFT, d]) / block.units[SCALE, d]
         if isnan(x):
             continue
         constant += block.units[LOG_UNIT, d]
+        weight = 1.0 / block.mass[d]
         for k in range(a.shape[0]):
             z = x - block.factors[d, MEAN, k]
             variance = block.factors[d, VARIANCE, k]
-            square = z * z / variance
-            room.numbers[squares, k] += square if square < _FAR else _FAR
+            square = min(z * z / variance, _FAR)
+            room.numbers[squares, k] += square
             room.numbers[product, k] *= variance
+            # d a_k / d r_k = s(x)' I(mu)^-1 s(x), of a mean and of a variance
+            room.numbers[LEVERAGE, k] += weight * (0.5 + 0.5 * square * square)
         set_exponents_aside(room, product, exponent)
     logs(room, product, exponent)
     for k in range(a.shape[0]):
         a[k] -= constant + 0.5 * (room.numbers[squares, k] + room.numbers[product, k])
+        room.numbers[LEVERAGE, k] /= room.numbers[SHARES, k]
 
 
 @absorb.register(Gaussian)
@@ -289,9 +302,9 @@ def _settle_interior(projection, count, mean, variance, d_count, d_sum, d_square
         new_count = count + f * d_count
         shift = f * d_sum / new_count
         new_variance = (count * variance + f * d_square) / new_count - shift * shift
-        new_variance = max(new_variance, 0.5 * keep * variance)  # rounding at the edge
+        new_variance = max(new_variance, keep * variance)  # rounding at the edge
     return (
-        max(new_count, _COUNT),
+        new_count,
         min(max(mean + shift, -_WIDE), _WIDE),
         min(max(new_variance, _NARROW), _WIDE * _WIDE),
         shortened,
@@ -323,66 +336,69 @@ def _settle_check(projection, count, mean, variance, d_count, d_sum, d_square, f
 
 @helper
 def interior_fraction(share, n, s, v):
-    """The largest f <= 1 such that a step f * (n, s, v) costs count and variance at most `share`.
+    """The largest f <= 1 such that a step f * (n, s, v) costs no positive quantity above `share`.
 
-    In units of the factor the step makes the count 1 + f n and the variance
-    ((1 + f n)(1 + f v) - f^2 s^2) / (1 + f n)^2; that the latter stays above 1 - share is a
-    quadratic inequality in f.
+    In units of the factor the step makes the count c = 1 + f n and the variance
+    (c (1 + f v) - f^2 s^2) / c^2. Both are to keep 1 - share of what they were; for the variance
+    this is a quadratic inequality in f.
     """
+    keep = 1.0 - share
     f = 1.0
     if n < -share:
         f = -share / n
-    keep = 1.0 - share
-    b = v + n - 2.0 * keep * n
-    a = n * v - s * s - keep * n * n
+    return min(f, first_root(share, v + n - 2.0 * keep * n, n * v - s * s - keep * n * n))
+
+
+@helper
+def first_root(c, b, a):
+    """The least positive f with c + b f + a f^2 = 0 for c > 0, or 1 if that is larger or none."""
     size = max(abs(a), abs(b))
     if not size < 1e300:
         return 0.0
-    if size > 0.0:
-        size = max(size, share)
-        a, b, c = a / size, b / size, share / size
-        inside = b * b - 4.0 * a * c
-        if inside >= 0.0:
-            bottom = sqrt(inside) - b
-            if bottom > 0.0:
-                f = min(f, 2.0 * c / bottom)
-    return f
+    if size == 0.0:
+        return 1.0
+    a, b, c = a / size, b / size, c / size
+    inside = b * b - 4.0 * a * c
+    if inside < 0.0:
+        return 1.0
+    bottom = sqrt(inside) - b
+    return min(2.0 * c / bottom, 1.0) if bottom > 0.0 else 1.0
 
 
 @move.register(Gaussian)
-def _move(block, rows, i, r, decay, pull, floor, projection):
+def _move(block, rows, i, r, decay, pull, floor, projection, room):
     shortened = 0
     averaging = block.lags.shape[0] > 0
     lag = block.weight[0]
     for d in range(block.factors.shape[0]):
         x = (rows.values[i, d] - block.units[SHIFT, d]) / block.units[SCALE, d]
         missing = isnan(x)
-        if missing and pull == 0.0:
-            continue
+        mass = block.mass[d]
+        gained = 0.0
         for k in range(r.shape[0]):
-            if r[k] == 0.0 and decay == 0.0 and pull == 0.0:
-                continue
-            count = block.factors[d, COUNT, k]
+            count = mass * room.numbers[SHARES, k]
             mean = block.factors[d, MEAN, k]
             variance = block.factors[d, VARIANCE, k]
             d_count, d_sum, d_square = pull_of(block.prior, d, count, mean, variance)
-            d_count, d_sum, d_square = pull * d_count, pull * d_sum, pull * d_square
-            if not missing:  # a missing cell leaves its factors as they are
+            d_count = pull * d_count - decay * count
+            d_sum = pull * d_sum
+            d_square = pull * d_square - decay * count * variance
+            if not missing:  # a missing cell adds to no count and moves no moment
                 u = x - mean
-                d_count += r[k] - decay * count
+                d_count += r[k]
                 d_sum += r[k] * u
-                d_square += r[k] * u * u - decay * count * variance
+                d_square += r[k] * u * u
             new_count, new_mean, new_variance, short = settle(
                 projection, count, mean, variance, d_count, d_sum, d_square, floor
             )
             shortened += short
-            block.factors[d, COUNT, k] = new_count
+            gained += new_count - count
             block.factors[d, MEAN, k] = new_mean
             block.factors[d, VARIANCE, k] = new_variance
             if averaging:
-                block.lags[d, COUNT, k] += lag * (new_count - count)
                 block.lags[d, MEAN, k] += lag * (new_mean - mean)
                 block.lags[d, VARIANCE, k] += lag * (new_variance - variance)
+        block.mass[d] = max(mass + gained, _COUNT)
     return shortened
 
 

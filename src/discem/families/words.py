@@ -17,7 +17,7 @@ from ..exceptions import OptionError
 from ..priors import Dirichlet
 from ..projections import Check, Interior
 from ._logs import fill, logs, set_exponents_aside
-from ._protocol import absorb, add_scores, move, tick
+from ._protocol import LEVERAGE, absorb, add_scores, move, tick
 
 # --- the family in numbers: one word; the last axis is the vocabulary ------------------------------
 
@@ -42,6 +42,12 @@ def log_normalizer(theta):
 
 
 LIFTS_TO_PRIOR = True  # where the paper's check-step lifts a class count to
+
+
+def keeps_mass(prior) -> bool:
+    """Whether the prior leaves the mass of the statistics as it is, or adds to it for ever."""
+    return False
+
 
 # --- state -----------------------------------------------------------------------------------------
 
@@ -153,6 +159,7 @@ def _add_scores(block, rows, i, a, room):
     product, exponent, term, term_exponent = 0, 1, 2, 3
     fill(room, product, 1.0)
     fill(room, exponent, 0.0)
+    fill(room, LEVERAGE, 0.0)
     scale = block.lazy[SCALE]
     gamma = block.lazy[GAMMA] / scale
     most = 3.0 if block.lazy[PRODUCTS] > 0.0 else 0.0
@@ -232,7 +239,7 @@ _NEGLIGIBLE = 1e-6  # a change this small beside the prior's own is not worth a 
 
 
 @move.register(Words)
-def _move(block, rows, i, r, decay, pull, floor, projection):
+def _move(block, rows, i, r, decay, pull, floor, projection, room):
     K = r.shape[0]
     lazy = block.lazy
     if decay != 0.0:

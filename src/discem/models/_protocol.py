@@ -21,7 +21,7 @@ def add_row(model, rows, i, r):
 
 
 @generic
-def update(model, rows, i, r, decay, pull, floor, projection):
+def update(model, rows, i, r, decay, pull, floor, projection, room):
     """Move the statistics: mu <- mu + sum_k r_k E[s(k, z, x_i)] - decay mu + pull (alpha - nu mu).
 
     The projection keeps mu in its domain. Returns how many factors had their step shortened.

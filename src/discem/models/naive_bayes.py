@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..families import absorb, add_scores, family_of, move, tick
+from .._compile import helper
+from ..families import SHARES, absorb, add_scores, family_of, move, tick
 from ..projections import positive
 from ._protocol import add_row, n_classes, remember, scores, update
 
@@ -18,7 +19,8 @@ class Classes(NamedTuple):
     count: np.ndarray  # (K,)
     lag: np.ndarray  # (K,) missing from the average so far
     weight: np.ndarray  # (1,) total weight of the average so far
-    alpha: float
+    alpha: float  # the prior pulls by alpha - nu * count
+    nu: float
     granted: np.ndarray  # (1,) what the prior has given each class so far
     lift: float  # where the check-step lifts a count to: rho / n (0) or what the prior gave (1)
 
@@ -30,7 +32,7 @@ class NaiveBayes(NamedTuple):
 
 def empty(family, n_features: int, n_classes: int) -> NaiveBayes:
     """A model that has seen nothing, to add rows to."""
-    none = Classes(np.zeros(n_classes), np.zeros(n_classes), np.zeros(1), 0.0, np.zeros(1), 0.0)
+    none = Classes(np.zeros(n_classes), np.zeros(n_classes), np.zeros(1), 0.0, 0.0, np.zeros(1), 0.0)
     return NaiveBayes(none, family.empty(n_features, n_classes))
 
 
@@ -44,8 +46,9 @@ def start(tally: NaiveBayes, prior, alpha: float, init: str, average: bool) -> N
     family = family_of(tally.features)
     total = float(count.sum())
     shares = np.ones(K) if init == "prior" else (count + alpha) / (total + K * alpha)
+    nu = alpha * K / shares.sum() if family.keeps_mass(prior) else 0.0
     lift = float(family.LIFTS_TO_PRIOR)
-    classes = Classes(shares, np.zeros(K), np.zeros(1), float(alpha), np.zeros(1), lift)
+    classes = Classes(shares, np.zeros(K), np.zeros(1), float(alpha), nu, np.zeros(1), lift)
     features = family.start(prior, tally.features, max(total, 1.0), init, average)
     return NaiveBayes(classes, features)
 
@@ -81,14 +84,21 @@ def _n_classes(model):
     return model.classes.count.shape[0]
 
 
+@helper
+def fill_shares(classes, room):
+    """Leave p(y) in the room."""
+    total = 0.0
+    for k in range(classes.count.shape[0]):
+        total += classes.count[k]
+    for k in range(classes.count.shape[0]):
+        room.numbers[SHARES, k] = classes.count[k] / total
+
+
 @scores.register(NaiveBayes)
 def _scores(model, rows, i, a, room):
-    count = model.classes.count
-    total = 0.0
+    fill_shares(model.classes, room)
     for k in range(a.shape[0]):
-        total += count[k]
-    for k in range(a.shape[0]):
-        a[k] = log(count[k] / total)
+        a[k] = log(room.numbers[SHARES, k])
     add_scores(model.features, rows, i, a, room)
 
 
@@ -100,19 +110,22 @@ def _add_row(model, rows, i, r):
 
 
 @update.register(NaiveBayes)
-def _update(model, rows, i, r, decay, pull, floor, projection):
+def _update(model, rows, i, r, decay, pull, floor, projection, room):
     classes = model.classes
+    fill_shares(classes, room)
+    shortened = move(model.features, rows, i, r, decay, pull, floor, projection, room)
+
     lag = classes.weight[0]
     classes.granted[0] += pull * classes.alpha
     lifted = classes.granted[0] if classes.lift > 0.0 else floor
-    shortened = 0
     for k in range(r.shape[0]):
-        change = r[k] - decay * classes.count[k] + pull * classes.alpha
+        prior = classes.alpha - classes.nu * classes.count[k]
+        change = r[k] - decay * classes.count[k] + pull * prior
         new, short = positive(projection, classes.count[k], change, lifted)
         classes.lag[k] += lag * (new - classes.count[k])
         classes.count[k] = new
         shortened += short
-    return shortened + move(model.features, rows, i, r, decay, pull, floor, projection)
+    return shortened
 
 
 @remember.register(NaiveBayes)

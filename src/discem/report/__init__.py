@@ -1,0 +1,1 @@
+"""What the library shows of its work: pictures, and experiments with their tables."""

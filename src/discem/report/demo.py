@@ -1,0 +1,187 @@
+"""A tour on data that every installation has: naive Bayes, ours, and the usual linear rivals."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn import datasets as bundled
+from sklearn import naive_bayes as plain
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from ..datasets import docstrings, toy, toy_accuracy
+from ..estimators import GaussianNB, MultinomialNB
+from ._output import MissingExtraError, Progress, Steps, output_folder
+from .plots import plot_toy
+
+# What steps cost, in seconds on an empty cache, so that the time left is estimated well. The first
+# loss of a model compiles what its other losses share.
+LOSSES = {"nll": 8.0, "ncll": 2.0, "hinge": 2.0}
+READING, TRAINING, DRAWING = 5.0, 4.0, 1.0
+
+TABLES = {
+    "wine": bundled.load_wine,
+    "breast cancer": bundled.load_breast_cancer,
+    "digits": bundled.load_digits,
+}
+
+
+@dataclass
+class Task:
+    """Rows to train on, rows to test on, and what scores a fitted model's accuracy."""
+
+    name: str
+    X: Any
+    y: np.ndarray
+    X_test: Any
+    y_test: np.ndarray
+    words: bool = False
+    accuracy: Callable[[Any], float] | None = None  # of a population, if it is known
+
+
+@dataclass
+class Score:
+    """One line of the demo's table."""
+
+    data: str
+    method: str
+    accuracy: float
+    log_loss: float | None  # None where a method has no probabilities
+    seconds: float
+
+
+def run_demo(
+    output: str | os.PathLike[str],
+    seed: int = 0,
+    quick: bool = False,
+    progress: Progress | None = None,
+) -> tuple[list[Score], Path | None]:
+    """Train every method on every data set, and draw the toy.
+
+    Parameters
+    ----------
+    output : path
+        Folder for the picture of the toy.
+    seed : int
+        Of samples, splits and the order of rows.
+    quick : bool
+        Little data, to see that everything runs.
+    progress : callable, optional
+        Called with the name of the step, the share of the work done, and the training loss.
+
+    Returns
+    -------
+    scores : list of Score
+    picture : Path or None
+        None if matplotlib is not installed.
+    """
+    folder = output_folder(output)
+    steps = Steps(progress, 2 * sum(LOSSES.values()) + READING + TRAINING + DRAWING)
+    for words in (False, True):
+        for loss, cost in LOSSES.items():
+            steps.begin(f"compiling {loss} for {'words' if words else 'numbers'}", cost)
+            _warm_up(words, loss)
+    steps.begin("reading docstrings", READING)
+    texts = _docstrings(seed, 40 if quick else 400)
+    tables = [_table(name, load, seed) for name, load in TABLES.items()]
+    tasks = [_toy(seed, 2_000 if quick else 30_000), *tables, texts]
+
+    scores, fitted = [], {}
+    for task in tasks:
+        methods = _methods(task, seed, steps.epoch)
+        for name, method in methods.items():
+            steps.begin(f"{task.name}: {name}", TRAINING / len(tasks) / len(methods))
+            begun = time.perf_counter()
+            with threadpool_limits(1):  # a fair race; and threads that wait for busy cores crawl
+                model = method.fit(task.X, task.y)
+            scores.append(_score(task, name, model, time.perf_counter() - begun))
+            fitted[task.name, name] = model
+    steps.begin("drawing the toy", DRAWING)
+    return scores, _picture(tasks[0], fitted, folder)
+
+
+class Calibrated:
+    """Hinge training fixes margins only: hold out a fifth of the rows to fit the probabilities."""
+
+    def __init__(self, model: Any, seed: int):
+        self.model, self.seed = model, seed
+
+    def fit(self, X: Any, y: np.ndarray) -> Any:
+        X, X_held, y, y_held = train_test_split(
+            X, y, test_size=0.2, stratify=y, random_state=self.seed
+        )
+        return self.model.fit(X, y).calibrate(X_held, y_held)
+
+
+def _methods(task: Task, seed: int, callback: Callable) -> dict[str, Any]:
+    """Fresh classifiers by name. Only the linear ones need their columns scaled."""
+    ours = MultinomialNB if task.words else GaussianNB
+    nll, ncll, hinge = (ours(loss=loss, random_state=seed, callback=callback) for loss in LOSSES)
+    scale = "passthrough" if task.words else StandardScaler()
+    return {
+        "plain naive Bayes": (plain.MultinomialNB if task.words else plain.GaussianNB)(),
+        "discem NLL": nll,
+        "discem NCLL": ncll,
+        "discem hinge": Calibrated(hinge, seed),
+        "logistic regression": make_pipeline(scale, LogisticRegression(max_iter=1000)),
+        "linear SVM": make_pipeline(scale, LinearSVC(random_state=seed)),
+    }
+
+
+def _score(task: Task, name: str, model: Any, seconds: float) -> Score:
+    correct = task.accuracy(model) if task.accuracy else model.score(task.X_test, task.y_test)
+    loss = None
+    if hasattr(model, "predict_proba"):
+        loss = log_loss(task.y_test, model.predict_proba(task.X_test), labels=model.classes_)
+    return Score(task.name, name, float(correct), loss, seconds)
+
+
+def _warm_up(words: bool, loss: str) -> None:
+    """Compile (or load) what a model and a loss need, so that no one pays for it later."""
+    X, y = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [1.0, 2.0]]), np.array([0, 1, 0, 1])
+    model = (MultinomialNB if words else GaussianNB)(loss=loss, max_iter=1)
+    model.fit(X, y).predict_proba(X)
+
+
+def _toy(seed: int, samples: int) -> Task:
+    fresh = toy(samples, random_state=seed + 1)
+    return Task("toy", *toy(samples, random_state=seed), *fresh, accuracy=toy_accuracy)
+
+
+def _table(name: str, load: Callable, seed: int) -> Task:
+    X, y = load(return_X_y=True)
+    X, X_test, y, y_test = train_test_split(X, y, test_size=0.3, stratify=y, random_state=seed)
+    return Task(name, X, y, X_test, y_test)
+
+
+def _docstrings(seed: int, per_library: int) -> Task:
+    texts, labels = docstrings(max_per_library=per_library, random_state=seed)
+    train, test, y, y_test = train_test_split(
+        texts, np.array(labels), test_size=0.3, stratify=labels, random_state=seed
+    )
+    counts = CountVectorizer(min_df=2, dtype=np.float64)
+    X = counts.fit_transform(train)
+    return Task("docstrings", X, y, counts.transform(test), y_test, words=True)
+
+
+def _picture(task: Task, fitted: dict, folder: Path) -> Path | None:
+    names = {"NLL": "discem NLL", "NCLL": "discem NCLL", "Hinge": "discem hinge"}
+    models = {short: fitted[task.name, name] for short, name in names.items()}
+    accuracies = {short: [toy_accuracy(model)] for short, model in models.items()}
+    nll = models.pop("NLL")
+    try:
+        return plot_toy(task.X, task.y, nll, models, accuracies, folder / "demo-toy.png")
+    except MissingExtraError:
+        return None

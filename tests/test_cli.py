@@ -1,0 +1,133 @@
+"""The command line as a user meets it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import discem
+
+pytest.importorskip("typer", reason="the command line needs discem[cli]")
+pytest.importorskip("matplotlib", reason="pictures need discem[plot]")
+
+from typer.testing import CliRunner
+
+from discem import cli
+from discem.report import demo as demo_module
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture
+def run(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    return lambda *words: CliRunner().invoke(cli.app, [str(word) for word in words])
+
+
+def test_version(run):
+    result = run("--version")
+    assert (result.exit_code, result.stdout.strip()) == (0, f"discem {discem.__version__}")
+
+
+def test_demo_prints_one_table_and_draws_the_toy(run, tmp_path):
+    result = run("demo", "--quick", "--output", tmp_path / "new" / "folder")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert max(len(line) for line in lines if line.startswith("│")) <= 100
+    for data in ("toy", "wine", "breast cancer", "digits", "docstrings"):
+        assert sum(line.startswith(f"│ {data} ") for line in lines) == 1
+    for method in ("plain naive Bayes", "discem NLL", "discem NCLL", "logistic regression"):
+        assert sum(f"│ {method} " in line for line in lines) == 5
+    svm = [line for line in lines if "linear SVM" in line]
+    assert len(svm) == 5 and all(line.split("│")[4].strip() == "-" for line in svm)
+    picture = tmp_path / "new" / "folder" / "demo-toy.png"
+    assert picture.read_bytes().startswith(PNG)
+    assert str(picture) in result.stdout
+
+
+def test_demo_scores_make_sense(tmp_path):
+    told = []
+    scores, _ = demo_module.run_demo(tmp_path, quick=True, progress=lambda *args: told.append(args))
+    found = {(score.data, score.method): score for score in scores}
+    assert len(found) == len(scores) == 5 * 6
+    assert found["toy", "discem NCLL"].accuracy > found["toy", "plain naive Bayes"].accuracy + 0.05
+    assert all(0.6 < score.accuracy <= 1 for score in scores if score.data in demo_module.TABLES)
+    assert all((s.log_loss is None) == (s.method == "linear SVM") for s in scores)
+    shares = [share for _, share, _ in told]
+    assert shares == sorted(shares) and shares[0] == 0 and shares[-1] <= 1
+    assert any(step == "digits: discem hinge" and loss is not None for step, _, loss in told)
+
+
+def test_demo_without_matplotlib_says_how_to_get_the_picture(run, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    result = run("demo", "--quick", "--output", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "pip install 'discem[plot]'" in result.stdout
+    assert not list(tmp_path.iterdir())
+
+
+def test_reproduce_toy_writes_pictures_and_numbers(run, tmp_path):
+    result = run("reproduce", "toy", "--quick", "--output", tmp_path)
+    assert result.exit_code == 0, result.output
+    for name in ("toy.png", "toy-defaults.png"):
+        assert (tmp_path / name).read_bytes().startswith(PNG)
+        assert str(tmp_path / name) in result.stdout
+    written = json.loads((tmp_path / "toy.json").read_text())
+    assert written["version"] == discem.__version__
+    assert written["command"] == "discem reproduce toy --seeds 2 --samples 3000"
+    assert written["seeds"] == [0, 1]
+    runs = {(each["by"], each["loss"]): each for each in written["runs"]}
+    assert runs["paper", "ncll"]["settings"]["step"] == "inverse(lam=0.1)"
+    assert all(0.74 < a < 0.83 for a in runs["discem", "nll"]["accuracies"])
+    for loss in ("ncll", "hinge"):
+        assert all(0.85 < a < 0.98 for a in runs["discem", loss]["accuracies"])
+    drawn = runs["discem", "nll"]["drawn"]
+    assert drawn["classes"] == [-1, 1]
+    assert drawn["mean"] == pytest.approx([0, -3], abs=0.3)
+    assert drawn["variance"] == pytest.approx([9, 16], rel=0.1)
+    for printed in ("78.6", "90.4", "90.6"):
+        assert printed in result.stdout
+
+
+def test_reproduce_lists_what_exists(run):
+    result = run("reproduce", "nosuch")
+    assert result.exit_code == 2
+    assert "no experiment 'nosuch'; there is: toy" in result.output
+
+
+@pytest.mark.parametrize("words", [("demo", "--quick"), ("reproduce", "toy", "--quick")])
+def test_an_output_that_cannot_be_written_is_one_line(run, tmp_path, words):
+    (tmp_path / "file").write_text("")
+    result = run(*words, "--output", tmp_path / "file")
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    message = [line for line in result.stderr.splitlines() if line.startswith("discem: ")]
+    assert message == [f"discem: cannot write to {tmp_path / 'file'}: File exists"]
+    assert "Traceback" not in result.output
+
+
+def test_reproduce_without_matplotlib_fails_before_the_work(run, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    result = run("reproduce", "toy", "--quick", "--output", tmp_path)
+    assert result.exit_code == 2
+    assert "pip install 'discem[plot]'" in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_control_c_ends_with_a_word(run, tmp_path, monkeypatch):
+    def interrupt(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(demo_module, "run_demo", interrupt)
+    result = run("demo", "--output", tmp_path)
+    assert result.exit_code == 130
+    assert result.stderr.splitlines()[-1] == "discem: interrupted"
+
+
+def test_without_typer_the_message_says_what_to_install():
+    code = "import sys; sys.modules['typer'] = None; import discem.cli"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.strip().endswith("pip install 'discem[cli]'")
+    assert "Traceback" not in done.stderr

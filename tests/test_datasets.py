@@ -1,0 +1,194 @@
+"""The data sets: the toy's law, exact accuracies, docstrings without leaks, text files as is."""
+
+import gzip
+import os
+import re
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from discem.datasets import DataNotFoundError, docstrings, load_text, toy, toy_accuracy
+from discem.exceptions import DiscemError, InputError, OptionError
+
+
+class Rule:
+    """A classifier made of a function of x that is True for class 1."""
+
+    def __init__(self, positive):
+        self.positive = positive
+
+    def predict(self, X):
+        return np.where(self.positive(X[:, 0]), 1, -1)
+
+
+# --- toy ------------------------------------------------------------------------------------------
+
+
+def test_toy_has_the_moments_of_the_paper():
+    X, y = toy(200_000, random_state=0)
+    x = X[:, 0]
+    near = y == 1
+    left = near & (x < 0)
+    assert X.shape == (200_000, 1) and set(y.tolist()) == {-1, 1}
+    assert np.mean(near) == pytest.approx(0.5, abs=0.005)
+    assert np.mean(left) / np.mean(near) == pytest.approx(0.8, abs=0.005)
+    assert x[~near].mean() == pytest.approx(0, abs=0.05)
+    assert x[~near].std() == pytest.approx(3, rel=0.01)
+    assert x[left].mean() == pytest.approx(-5, abs=0.002)
+    assert x[left].std() == pytest.approx(0.1, rel=0.02)
+    assert x[near & ~left].mean() == pytest.approx(5, abs=0.004)
+
+
+def test_toy_repeats_by_seed():
+    (X, y), (X_same, y_same), (X_other, _) = (toy(50, random_state=s) for s in (3, 3, 4))
+    assert np.array_equal(X, X_same) and np.array_equal(y, y_same)
+    assert not np.array_equal(X, X_other)
+
+
+def test_toy_refuses_no_rows():
+    with pytest.raises(OptionError, match="n_samples=0"):
+        toy(0)
+
+
+def needles(x):
+    return 0.8 * norm.pdf(x, -5, 0.1) + 0.2 * norm.pdf(x, 5, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("positive", "accuracy"),
+    [
+        (lambda x: x > np.inf, 0.5),
+        (lambda x: x > -np.inf, 0.5),
+        (lambda x: x < -2.5, 0.5 * 0.8 + 0.5 * norm.sf(-2.5 / 3)),
+        (lambda x: np.abs(x) > 4.2, 0.5 + 0.5 * (norm.cdf(1.4) - norm.cdf(-1.4))),
+        # maximum likelihood in the limit: moments of the two classes, equal priors
+        (lambda x: norm.pdf(x, -3, np.sqrt(16.01)) > norm.pdf(x, 0, 3), 0.7905),
+        (lambda x: needles(x) > norm.pdf(x, 0, 3), 0.9794),  # Bayes
+    ],
+)
+def test_toy_accuracy_of_known_rules(positive, accuracy):
+    digits = 1e-9 if accuracy not in (0.7905, 0.9794) else 5e-5
+    assert toy_accuracy(Rule(positive)) == pytest.approx(accuracy, abs=digits)
+
+
+def test_toy_accuracy_is_what_a_large_sample_shows():
+    rule = Rule(lambda x: np.sin(2 * x) > 0.3)  # many regions
+    X, y = toy(400_000, random_state=1)
+    assert toy_accuracy(rule) == pytest.approx(np.mean(rule.predict(X) == y), abs=0.003)
+
+
+def test_toy_accuracy_names_a_foreign_label():
+    class Foreign:
+        def predict(self, X):
+            return np.zeros(len(X))
+
+    with pytest.raises(InputError, match=r"predicts .*0\.0.*expected -1 or 1"):
+        toy_accuracy(Foreign())
+
+
+# --- docstrings -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return docstrings(max_per_library=60)
+
+
+def test_docstrings_hold_several_libraries(corpus):
+    texts, labels = corpus
+    assert len(texts) == len(labels)
+    assert {"numpy", "scipy", "sklearn", "numba"} <= set(labels)
+    assert max(labels.count(name) for name in set(labels)) <= 60
+    assert min(len(text.split()) for text in texts) >= 20
+
+
+def test_docstrings_repeat_by_seed(corpus):
+    assert docstrings(max_per_library=60) == corpus
+    assert docstrings(max_per_library=60, random_state=1) != corpus
+
+
+def test_docstrings_have_no_duplicates(corpus):
+    texts, _ = corpus
+    assert len(set(texts)) == len(texts)
+
+
+def test_docstrings_do_not_name_their_library(corpus):
+    words = {word for text in corpus[0] for word in re.findall(r"[a-z0-9]+", text.lower())}
+    names = {
+        "numpy",
+        "np",
+        "scipy",
+        "sklearn",
+        "scikit",
+        "numba",
+        "matplotlib",
+        "plt",
+        "pandas",
+        "pd",
+    }
+    assert not words & names
+    assert "array" in words  # and yet they are texts
+
+
+# --- text files -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "mail").mkdir()
+    return tmp_path
+
+
+def test_load_text_keeps_empty_documents_and_odd_characters(folder):
+    content = "spam\tbuy\tnow\r\nham\t\nham\tgrüße\x85 \x0b\n"
+    with gzip.open(folder / "mail" / "train.txt.gz", "wb") as file:
+        file.write(content.encode())
+    (folder / "mail" / "test.txt").write_text("ham\tplain\n")
+    texts, labels = load_text("mail", folder)
+    assert labels == ["spam", "ham", "ham"]
+    assert texts == ["buy\tnow", "", "grüße\x85 \x0b"]
+    assert load_text("mail", folder, "test") == (["plain"], ["ham"])
+
+
+def test_load_text_reads_the_folder_of_the_environment(folder, monkeypatch):
+    (folder / "mail" / "train.txt").write_text("ham\thello\n")
+    monkeypatch.setenv("DISCEM_DATA", str(folder))
+    assert load_text("mail") == (["hello"], ["ham"])
+
+
+def test_load_text_says_what_is_missing_and_where_it_goes(folder, monkeypatch):
+    monkeypatch.delenv("DISCEM_DATA", raising=False)
+    with pytest.raises(DataNotFoundError, match=r"DISCEM_DATA.*cade/train\.txt\.gz"):
+        load_text("cade")
+    wanted = folder / "cade" / "test.txt.gz"
+    with pytest.raises(FileNotFoundError, match=re.escape(str(wanted))) as caught:
+        load_text("cade", folder, "test")
+    assert isinstance(caught.value, DiscemError)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("train.txt", b"ham\thello\nno tab here\n", "line 2: expected label<TAB>text"),
+        ("train.txt", b"ham\t\xff\xfe\n", "cannot be read as UTF-8"),
+        ("train.txt.gz", b"this is not gzip", "cannot be read"),
+    ],
+)
+def test_load_text_names_a_bad_file(folder, name, content, message):
+    (folder / "mail" / name).write_bytes(content)
+    with pytest.raises(InputError, match=re.escape(message)) as caught:
+        load_text("mail", folder)
+    assert str(folder / "mail" / name) in str(caught.value)
+
+
+@pytest.mark.skipif("DISCEM_DATA" not in os.environ, reason="DISCEM_DATA is not set: no text data")
+@pytest.mark.parametrize(
+    ("name", "train", "test"), [("webkb", 2803, 1396), ("r8", 5485, 2189), ("r52", 6532, 2568)]
+)
+def test_load_text_on_the_data_of_the_paper(name, train, test):
+    try:
+        sizes = [len(load_text(name, subset=subset)[0]) for subset in ("train", "test")]
+    except DataNotFoundError as error:
+        pytest.skip(str(error))
+    assert sizes == [train, test]

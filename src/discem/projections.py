@@ -21,7 +21,7 @@ class Interior(NamedTuple):
     """
 
     share: float = 0.5
-    damping: float = 0.05
+    damping: float = 0.0
 
 
 class Check(NamedTuple):

@@ -38,24 +38,35 @@ def objective(vector, Z, onehot, prior, alpha):
 def vector_of(model):
     """The parameters of a fitted GaussianNB as a vector of `objective`."""
     state = model._learner.model
-    factors = state.features.factors
+    factors = state.features.factors[varying(model)]
     return np.concatenate(
         [np.log(state.classes.count), factors[:, 0].T.ravel(), np.log(factors[:, 1].T.ravel())]
     )
 
 
+def varying(model):
+    """The columns that take part: constant ones have no units."""
+    return np.isfinite(model._learner.model.features.units[1])
+
+
+def setting(model, X, y):
+    """What `objective` needs beside a vector: rows in the prior's units, labels, the prior."""
+    features, columns = model._learner.model.features, varying(model)
+    prior = features.prior
+    prior = prior._replace(mean=prior.mean[columns], variance=prior.variance[columns])
+    Z = ((X - features.units[0]) / features.units[1])[:, columns]
+    return Z, (y[:, None] == model.classes_).astype(float), prior, 1.0
+
+
 def penalised_ncll(model, X, y):
     """Return (F at the model, F at the generative start, F at the optimum)."""
     start = discem.GaussianNB(**(model.get_params() | {"max_iter": 1, "step": discem.constant(0.0)}))
-    start.fit(X, y)
-    features = start._learner.model.features
-    Z = (X - features.units[0]) / features.units[1]
-    args = (Z, (y[:, None] == start.classes_).astype(float), features.prior, 1.0)
+    args = setting(start.fit(X, y), X, y)
     vector = vector_of(start)
     for _ in range(3):  # restarts clear L-BFGS's memory of the early, curved part
         found = minimize(
             objective, vector, args, "L-BFGS-B", jac=True,
-            options={"maxiter": 20000, "maxfun": 40000, "ftol": 1e-14, "gtol": 1e-7, "maxcor": 30},
+            options={"maxiter": 5000, "maxfun": 10000, "ftol": 1e-13, "gtol": 1e-6, "maxcor": 30},
         )  # fmt: skip
         vector = found.x
     return objective(vector_of(model), *args)[0], objective(vector_of(start), *args)[0], found.fun

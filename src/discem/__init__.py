@@ -2,7 +2,7 @@
 
 __version__ = "0.1.0"
 
-from .estimators import GaussianNB, MultinomialNB
+from .estimators import GaussianNB, MultinomialNB, load
 from .losses import NCLL, NLL, Blend, Hinge
 from .priors import Dirichlet, NormalGamma, PaperNormalGamma
 from .projections import Check, Interior
@@ -22,5 +22,6 @@ __all__ = [
     "PaperNormalGamma",
     "constant",
     "inverse",
+    "load",
     "power",
 ]

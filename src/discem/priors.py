@@ -18,8 +18,8 @@ class NormalGamma(NamedTuple):
     `nu_variance` grows the model becomes one with shared variances, i.e. logistic regression.
     """
 
-    nu_mean: float = 1.0
-    nu_variance: float = 10.0
+    nu_mean: float = 2.0
+    nu_variance: float = 30.0
     mean: Any = None
     variance: Any = None
 
@@ -45,4 +45,4 @@ class Dirichlet(NamedTuple):
     """
 
     alpha: Any = None
-    strength: float = 1.0
+    strength: float = 3.0

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
@@ -22,6 +23,19 @@ from . import _input
 from ._progress import Progress
 
 PROJECTIONS = {"interior": Interior(), "check": Check()}
+AUTO_DAMPING = 0.05  # large steps need it, and reach the optimum twice as fast with it
+
+
+class LinearForm(NamedTuple):
+    """``ln p(y=k, x) = intercept_[k] + coef_[k] @ statistics(x)``, up to what all classes share."""
+
+    coef_: np.ndarray
+    intercept_: np.ndarray
+    statistics: Callable
+
+    def decision_function(self, X):
+        """One score per class; their differences are the log-odds of the model."""
+        return self.statistics(X) @ self.coef_.T + self.intercept_
 
 
 class GenerativeClassifier(ClassifierMixin, BaseEstimator):
@@ -90,6 +104,20 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     def _auto_step(self, loss, n: float) -> Schedule:
         raise NotImplementedError
 
+    def _note(self, counted) -> None:
+        """Keep what the family wants to know of the data beyond its model."""
+
+    def _draw(self, codes: np.ndarray, rng) -> np.ndarray:
+        """Rows of the given classes."""
+        raise NotImplementedError
+
+    @staticmethod
+    def _statistics(X):
+        """What `to_linear` is linear in."""
+        raise NotImplementedError
+
+    theta_: dict[str, np.ndarray]
+
     # --- training ---------------------------------------------------------------------------------
 
     def fit(self, X, y, sample_weight=None):
@@ -133,7 +161,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         weights = weights / unit
         rows = self._rows(X)
         if known is None:
-            self._start(rows, targets, np.where(held, 0.0, weights), unit, train)
+            self._start(rows, targets, np.where(held, 0.0, weights), unit)
         self._train(rows, targets, weights, train, np.flatnonzero(held), rng)
         return self
 
@@ -173,7 +201,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         weights = weights * self._class_weights(targets)
         order = np.flatnonzero(weights > 0)
         if first:
-            self._start(rows, targets, weights / weights[order].mean(), weights[order].mean(), order)
+            unit = float(weights[order].mean())
+            self._start(rows, targets, weights / unit, unit, stream=True)
         learner = self._learner
         weights = weights / self._weight_unit
         self._seen += float(weights.sum())
@@ -234,7 +263,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
                 raise InputError("early_stopping: too few rows of each class to hold any out")
         return np.flatnonzero(~held & (weights > 0)), held
 
-    def _start(self, rows, targets, weights, unit: float, train: np.ndarray) -> None:
+    def _start(self, rows, targets, weights, unit: float, stream: bool = False) -> None:
         """Take the statistics of the rows and begin at the prior or at the generative estimate."""
         K, d = len(self.classes_), self.n_features_in_
         counted = models.empty(self._family, d, K)
@@ -244,21 +273,30 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         prior, alpha = self._resolve_prior(d)
         n = float(self.total_samples or weights.sum())
         self._learner = Learner(
-            models.start(counted, prior, alpha, self.init, average),
+            models.start(counted, prior, alpha, self.init, average, stream),
             loss,
-            PROJECTIONS[self.projection] if isinstance(self.projection, str) else self.projection,
+            self._resolve_projection(),
             self._auto_step(loss, float(weights.sum())) if self.step == "auto" else self.step,
             average,
             n,
             int(self.batch_size),
         )
+        self._note(counted)
         self._weight_unit = unit
-        self._seen = 0.0
+        self._seen = 0.0 if stream else float(weights.sum())
         self.class_count_ = counted.classes.count * unit
         self.temperature_ = 1.0
         self._prior_shift = np.zeros(K)
         self.history_: list[dict[str, float]] = []
         self.n_iter_ = 0
+
+    def _resolve_projection(self) -> Interior | Check:
+        if not isinstance(self.projection, str):
+            return self.projection
+        projection = PROJECTIONS[self.projection]
+        if self.step == "auto" and isinstance(projection, Interior):
+            return projection._replace(damping=AUTO_DAMPING)
+        return projection
 
     def _know(self, found: np.ndarray) -> None:
         """Make room for classes that the model has not met."""
@@ -276,7 +314,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         self.classes_ = classes
 
     def _count_classes(self, targets, weights) -> None:
-        if self.n_iter_ and isinstance(targets, Labels):
+        if self.n_iter_ and isinstance(targets, Labels):  # the first batch was counted at the start
             labelled = targets.codes >= 0
             self.class_count_ = self.class_count_ + self._weight_unit * np.bincount(
                 targets.codes[labelled], weights[labelled], minlength=len(self.classes_)
@@ -353,7 +391,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         """The most probable class of each row."""
-        return self.classes_[self._joint(X).argmax(axis=1)]
+        best = self._joint(X).argmax(axis=1)
+        return self.classes_[best]
 
     def predict_log_proba(self, X):
         """``ln p(y | x)`` of every class; see `predict_proba`."""
@@ -442,6 +481,35 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         old = np.maximum(self.class_count_, 1e-12 * self.class_count_.sum())
         self._prior_shift = np.log(new) - np.log(old / old.sum())
         return self
+
+    def sample(self, n_samples=1, random_state=None):
+        """Draw rows and labels from the joint.
+
+        Parameters
+        ----------
+        n_samples : int
+        random_state : int, RandomState or None
+
+        Returns
+        -------
+        X : array of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        """
+        check_is_fitted(self, "classes_")
+        rng = check_random_state(random_state)
+        codes = rng.choice(len(self.classes_), size=n_samples, p=self.class_prior_)
+        return self._draw(codes, rng), self.classes_[codes]
+
+    def to_linear(self):
+        """The same classifier as a linear function of its statistics, see `LinearForm`.
+
+        Returns
+        -------
+        LinearForm
+        """
+        theta = self.theta_
+        coef = np.hstack([theta[name] for name in theta if name != "class"])
+        return LinearForm(coef, theta["class"], type(self)._statistics)
 
     @property
     def class_prior_(self) -> np.ndarray:

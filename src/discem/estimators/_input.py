@@ -37,9 +37,10 @@ def check_X(estimator, X, *, reset: bool, sparse: bool, missing: bool, negative:
     values = X.data if sp.issparse(X) else X
     if not values.size:
         return X
-    with np.errstate(invalid="ignore"):
+    low, high = values.min(), values.max()
+    has_nan = bool(np.isnan(low))
+    if has_nan:
         low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
-        has_nan = bool(np.isnan(values.min()))
     name = type(estimator).__name__
     if high > LARGEST or low < -LARGEST:
         row, column = _where(X, lambda v: np.abs(v) > LARGEST)

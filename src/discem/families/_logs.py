@@ -36,27 +36,29 @@ def make_room(n_classes: int) -> Room:
 
 @helper
 def fill(room, row, value):
+    """Set a row to a number (0.0 is 0 in bits, too)."""
     for k in range(room.numbers.shape[1]):
         room.numbers[row, k] = value
 
 
 @helper
 def set_exponents_aside(room, x, exponent):
-    """Divide row `x` by powers of two into [sqrt(1/2), sqrt(2)); add the powers to row `exponent`.
+    """Divide row `x` by powers of two into [sqrt(1/2), sqrt(2)); count them in row `exponent`.
 
-    Numbers below 2.3e-308 are outside its domain.
+    The count is kept as an integer in the bits of the row, 1023 too high for each call: whole
+    vectors of integers add faster than they convert. Numbers below 2.3e-308 are out of its domain.
     """
     for k in range(room.numbers.shape[1]):
         lifted = room.bits[x, k] + _LIFT
-        room.numbers[exponent, k] += np.float64(lifted >> _SHIFT) - 1023.0
+        room.bits[exponent, k] += lifted >> _SHIFT
         room.bits[x, k] = (lifted & _FRACTION) + _HALF_ROOT
 
 
 @helper
-def logs(room, x, exponent):
-    """Replace row `x` by ln(x * 2**exponent), once exponents are set aside: to the last bit."""
+def logs(room, x, exponent, calls):
+    """Replace row `x` by ln(x * 2**exponent), exponents set aside in `calls` calls: to the last bit."""
     for k in range(room.numbers.shape[1]):
-        power = room.numbers[exponent, k]
+        power = np.float64(room.bits[exponent, k]) - 1023.0 * calls
         f = room.numbers[x, k] - 1.0
         s = f / (2.0 + f)
         z = s * s

@@ -87,11 +87,13 @@ def empty(n_features: int, n_classes: int) -> Gaussian:
     return block._replace(factors=np.zeros((n_features, 3, n_classes)))
 
 
-def start(spec: Any, tally: Gaussian, total: float, init: str, average: bool) -> Gaussian:
+def start(spec: Any, tally: Gaussian, total: float, init: str, average: bool, stream: bool):
     """Build the initial state from the prior and the class moments of the data (`tally`).
 
     init="prior" puts one observation per class at the prior's centre; init="generative" takes the
-    closed-form estimate under NLL, at a mass of one observation over all classes.
+    closed-form estimate under NLL, at a mass of one observation over all classes. Where the prior
+    is in the data's units, a column that never varies has none: it says nothing of the class, and
+    is left out by giving it NaN for a scale, unless more of a `stream` may yet come.
     """
     d, _, K = tally.factors.shape
     if isinstance(spec, PaperNormalGamma):  # the paper's equations are in raw units
@@ -100,11 +102,13 @@ def start(spec: Any, tally: Gaussian, total: float, init: str, average: bool) ->
         center_variance = np.full(d, spec.alpha_square)
         nu_mean = nu_variance = spec.nu
     else:
-        shift, scale, within = _units(tally)
+        shift, scale, within, constant = _units(tally)
         center_mean = _column("mean", spec.mean, d, shift, shift, scale)
         center_variance = _column("variance", spec.variance, d, within * scale**2, 0.0, scale**2)
         if np.any(center_variance <= 0):
             raise OptionError("prior: variance must be > 0 in every column")
+        if not stream:
+            scale = np.where(constant, np.nan, scale)
         nu_mean, nu_variance = float(spec.nu_mean), float(spec.nu_variance)
         prior = NormalGamma(nu_mean, nu_variance, center_mean, center_variance)
     m0, v0 = center_mean[:, None], center_variance[:, None]
@@ -113,10 +117,9 @@ def start(spec: Any, tally: Gaussian, total: float, init: str, average: bool) ->
         m, v = np.repeat(m0, K, axis=1), np.repeat(v0, K, axis=1)
     else:
         raw_mean, raw_variance, n = np.moveaxis(tally.factors, 1, 0)
-        constant = (raw_variance <= 0).all(axis=1) & (np.ptp(raw_mean, axis=1) <= 0)
-        data_mean = np.where(n > 0, (raw_mean - shift[:, None]) / scale[:, None], m0)
-        data_variance = np.where(n > 0, raw_variance / scale[:, None] ** 2, v0)
-        data_variance[constant] = v0[constant]  # says nothing of the class, so all classes alike
+        known = (n > 0) & np.isfinite(scale)[:, None]
+        data_mean = np.where(known, (raw_mean - shift[:, None]) / scale[:, None], m0)
+        data_variance = np.where(known, raw_variance / scale[:, None] ** 2, v0)
         m = (n * data_mean + nu_mean * m0) / np.maximum(n + nu_mean, 1e-300)
         spread = n * (data_variance + (data_mean - m) ** 2) + nu_mean * (m - m0) ** 2
         v = (spread + nu_variance * v0) / np.maximum(n + nu_variance, 1e-300)
@@ -125,8 +128,8 @@ def start(spec: Any, tally: Gaussian, total: float, init: str, average: bool) ->
     return _state(shift, scale, mass, m, v, prior, average)
 
 
-def _units(tally: Gaussian) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Overall mean, overall deviation, and within-class variance in units of the latter squared."""
+def _units(tally: Gaussian) -> tuple[np.ndarray, ...]:
+    """Overall mean and deviation, within-class variance in the latter's units, which are constant."""
     mean, variance, count = np.moveaxis(tally.factors, 1, 0)
     share = count / np.maximum(count.sum(axis=1, keepdims=True), 1e-300)
     shift = (share * mean).sum(axis=1)
@@ -134,11 +137,10 @@ def _units(tally: Gaussian) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     within = (share * variance).sum(axis=1)
     between = (share * (mean - shift[:, None]) ** 2).sum(axis=1)
     scale = np.sqrt(within + between)
-    # a column that is constant but for rounding has no scale of its own
-    flat = scale <= 1e-14 * size
-    scale = np.where(flat, np.where(size > 0, size, 1.0), scale)
-    within = np.where(flat, 1.0, np.maximum(within / scale**2, 1e-6))
-    return shift, scale, within
+    constant = scale <= 1e-14 * size  # but for rounding
+    scale = np.where(constant, np.where(size > 0, size, 1.0), scale)
+    within = np.where(constant, 1.0, np.maximum(within / scale**2, 1e-6))
+    return shift, scale, within, constant
 
 
 def _column(name, given, d, default, shift, scale):
@@ -192,8 +194,8 @@ def penalty(block: Gaussian) -> float:
 
 
 def moments(block: Gaussian) -> tuple[np.ndarray, np.ndarray]:
-    """Means and variances in raw units, as (class, feature)."""
-    shift, scale = block.units[SHIFT][:, None], block.units[SCALE][:, None]
+    """Means and variances in raw units, as (class, feature); a constant column has variance 0."""
+    shift, scale = block.units[SHIFT][:, None], np.nan_to_num(block.units[SCALE])[:, None]
     m = shift + scale * block.factors[:, MEAN]
     return m.T.copy(), (block.factors[:, VARIANCE] * scale**2).T.copy()
 
@@ -218,7 +220,7 @@ def _add_scores(block, rows, i, a, room):
     fill(room, product, 1.0)
     fill(room, exponent, 0.0)
     fill(room, LEVERAGE, 0.0)
-    constant = 0.0
+    constant, calls = 0.0, 0.0
     for d in range(block.factors.shape[0]):
         x = (rows.values[i, d] - block.units[SHIFT, d]) / block.units[SCALE, d]
         if isnan(x):
@@ -234,7 +236,9 @@ def _add_scores(block, rows, i, a, room):
             # d a_k / d r_k = s(x)' I(mu)^-1 s(x), of a mean and of a variance
             room.numbers[LEVERAGE, k] += weight * (0.5 + 0.5 * square * square)
         set_exponents_aside(room, product, exponent)
-    logs(room, product, exponent)
+        calls += 1.0
+    set_exponents_aside(room, product, exponent)
+    logs(room, product, exponent, calls + 1.0)
     for k in range(a.shape[0]):
         a[k] -= constant + 0.5 * (room.numbers[squares, k] + room.numbers[product, k])
         room.numbers[LEVERAGE, k] /= room.numbers[SHARES, k]

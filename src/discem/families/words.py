@@ -79,7 +79,7 @@ def empty(n_features: int, n_classes: int) -> Words:
     return _state(np.zeros((n_features, n_classes)), 0.0, np.ones(n_features), False)
 
 
-def start(spec: Dirichlet, tally: Words, total: float, init: str, average: bool) -> Words:
+def start(spec: Dirichlet, tally: Words, total: float, init: str, average: bool, stream: bool):
     """Build the initial state from the prior and the word counts of the classes (`tally`).
 
     init="prior" starts at alpha counts of each word; init="generative" at the smoothed counts of
@@ -163,26 +163,27 @@ def _add_scores(block, rows, i, a, room):
     scale = block.lazy[SCALE]
     gamma = block.lazy[GAMMA] / scale
     most = 3.0 if block.lazy[PRODUCTS] > 0.0 else 0.0
-    length, waiting = 0.0, 0
+    length, waiting, calls = 0.0, 0.0, 1.0
     for j in range(rows.indptr[i], rows.indptr[i + 1]):
         w, x = rows.indices[j], rows.values[j]
         length += x
         smoothing = gamma * block.alpha[w]
-        times = int(x) if x <= most else 0
-        if times == x:
-            for _ in range(times):
+        if x <= most and x == np.floor(x):
+            while x > 0.0:
                 for k in range(a.shape[0]):
                     room.numbers[product, k] *= block.count[w, k] + smoothing
-            waiting += times
-            if waiting > 5:  # at most eight factors between two foldings
+                x -= 1.0
+                waiting += 1.0
+            if waiting > 5.0:  # at most eight factors between two foldings
                 set_exponents_aside(room, product, exponent)
-                waiting = 0
+                waiting = 0.0
+                calls += 1.0
         else:
             for k in range(a.shape[0]):
                 room.numbers[term, k] = block.count[w, k] + smoothing
             fill(room, term_exponent, 0.0)
             set_exponents_aside(room, term, term_exponent)
-            logs(room, term, term_exponent)
+            logs(room, term, term_exponent, 1.0)
             for k in range(a.shape[0]):
                 a[k] += x * room.numbers[term, k]
     for k in range(a.shape[0]):  # the total of a class, in the scale its words are held in
@@ -190,8 +191,8 @@ def _add_scores(block, rows, i, a, room):
     fill(room, term_exponent, 0.0)
     set_exponents_aside(room, product, exponent)
     set_exponents_aside(room, term, term_exponent)
-    logs(room, product, exponent)
-    logs(room, term, term_exponent)
+    logs(room, product, exponent, calls)
+    logs(room, term, term_exponent, 1.0)
     for k in range(a.shape[0]):
         a[k] += room.numbers[product, k] - length * room.numbers[term, k]
 
@@ -235,7 +236,7 @@ def _most_decay_check(projection):
     return 1.0 - 1e-12
 
 
-_NEGLIGIBLE = 1e-6  # a change this small beside the prior's own is not worth a visit to the words
+_NEGLIGIBLE = 1e-2  # a change this small beside the prior's own is not worth a visit to the words
 
 
 @move.register(Words)

@@ -36,11 +36,13 @@ def empty(family, n_features: int, n_classes: int) -> NaiveBayes:
     return NaiveBayes(none, family.empty(n_features, n_classes))
 
 
-def start(tally: NaiveBayes, prior, alpha: float, init: str, average: bool) -> NaiveBayes:
+def start(
+    tally: NaiveBayes, prior, alpha: float, init: str, average: bool, stream: bool = False
+) -> NaiveBayes:
     """The initial state: at the prior, or at the closed-form estimate under NLL.
 
     `tally` holds the statistics of the data, `prior` is that of the features and `alpha` the
-    pseudo-count of each class. See the family's own `start`.
+    pseudo-count of each class; `stream` says that more data may come. See the family's `start`.
     """
     count, K = tally.classes.count, len(tally.classes.count)
     family = family_of(tally.features)
@@ -49,7 +51,7 @@ def start(tally: NaiveBayes, prior, alpha: float, init: str, average: bool) -> N
     nu = alpha * K / shares.sum() if family.keeps_mass(prior) else 0.0
     lift = float(family.LIFTS_TO_PRIOR)
     classes = Classes(shares, np.zeros(K), np.zeros(1), float(alpha), nu, np.zeros(1), lift)
-    features = family.start(prior, tally.features, max(total, 1.0), init, average)
+    features = family.start(prior, tally.features, max(total, 1.0), init, average, stream)
     return NaiveBayes(classes, features)
 
 

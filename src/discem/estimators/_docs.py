@@ -1,0 +1,69 @@
+"""Documentation that all estimators share, written once."""
+
+from __future__ import annotations
+
+_LOSS = '''loss : {"ncll", "hinge", "nll", "blend"} or loss object, default="ncll"
+    What training minimises: the negative conditional log-likelihood (as logistic regression does),
+    the hinge loss (as an SVM does), the negative log-likelihood (plain naive Bayes), or
+    `Blend(kappa)`, NCLL plus kappa times NLL.'''
+
+_COMMON = '''init : {"generative", "prior"}, default="generative"
+    Start at the closed-form estimate under NLL, or at the prior's own statistics (as the paper).
+step : "auto" or callable, default="auto"
+    Size of step t = 1, 2, ...: `inverse(lam)` (the paper's), `power(rho0, t0, kappa)`,
+    `constant(rho)` or any function of t. "auto" needs no tuning; with it, interior steps are also
+    damped.
+projection : {"interior", "check"}, Interior or Check, default="interior"
+    How counts and variances are kept positive: by shortening the step of the factor concerned, or by
+    the paper's check-step, which lifts what fell out.
+average : bool or "auto", default="auto"
+    Predict with the running average of the parameters. "auto" averages but for NLL.
+batch_size : int, default=1
+    Rows per step.
+max_iter : int, default=100
+    Epochs at most.
+tol : float or None, default=1e-3
+    Stop when the loss has not fallen by this share of itself for `n_iter_no_change` epochs: the loss
+    of the held-out rows with early stopping, else the progressive loss.
+n_iter_no_change : int, default=10
+early_stopping : bool, default=False
+    Hold out `validation_fraction` of the labelled rows, stop by their loss, keep the best model.
+validation_fraction : float, default=0.1
+class_weight : dict, "balanced" or None, default=None
+shuffle : bool, default=True
+    Permute the rows anew for each epoch.
+warm_start : bool, default=False
+    Let `fit` go on from where the model stands.
+total_samples : float or None, default=None
+    Rows that the prior is spread over; None is the rows given to `fit`, or seen by `partial_fit`.
+rescore : bool, default=False
+    Score all training rows at the end of each epoch, for `history_`.
+callback : callable or None, default=None
+    Called as ``callback(model, record)`` after each epoch; training stops if it returns True.
+random_state : int, RandomState or None, default=None
+verbose : int, default=0
+    1 shows progress: epoch, loss, accuracy and time left.'''
+
+_ATTRIBUTES = '''mu_, theta_ : dicts of arrays
+    The model in both its parametrisations: expected statistics, and natural parameters.
+classes_ : array of shape (n_classes,)
+class_count_, class_prior_ : arrays of shape (n_classes,)
+    Observed weight of each class, and p(y) of the model.
+temperature_ : float
+    What log-probabilities are multiplied by before they are normalised; see `calibrate`.
+n_features_in_, feature_names_in_ : as in scikit-learn
+n_iter_ : int
+    Epochs done (batches, for `partial_fit`).
+history_ : list of dicts
+    Per epoch: the loss trained on, `nll`, `ncll`, `hinge` and `accuracy`, all progressive (from the
+    scores taken before each update); `validation_*` and `rescored_*` where asked for; `step`, the
+    share of `shortened` steps, `seconds`. For words also `perplexity`.'''
+
+
+def documented(cls: type) -> type:
+    """Fill the shared sections into the docstring of an estimator."""
+    doc = cls.__doc__ or ""
+    for name, text in (("loss", _LOSS), ("common", _COMMON), ("attributes", _ATTRIBUTES)):
+        doc = doc.replace(f"    {{{name}}}", "\n".join(f"    {line}" for line in text.splitlines()))
+    cls.__doc__ = doc.replace("{{", "{").replace("}}", "}")
+    return cls

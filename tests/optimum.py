@@ -17,8 +17,7 @@ def _unpack(vector, K, d):
 
 def objective(vector, Z, onehot, prior, alpha):
     """Sum of NCLL plus penalty and its gradient; Z is in the units of the prior."""
-    n, d = Z.shape
-    K = onehot.shape[1]
+    d, K = Z.shape[1], onehot.shape[1]
     b, m, v, log_v = _unpack(vector, K, d)
     log_pi = log_softmax(b)
     a = log_pi - 0.5 * ((Z**2) @ (1 / v).T - 2 * Z @ (m / v).T + (m**2 / v + log_v).sum(axis=1))
@@ -40,7 +39,7 @@ def vector_of(model):
     state = model._learner.model
     factors = state.features.factors[varying(model)]
     return np.concatenate(
-        [np.log(state.classes.count), factors[:, 0].T.ravel(), np.log(factors[:, 1].T.ravel())]
+        [np.log(state.classes.counts), factors[:, 0].T.ravel(), np.log(factors[:, 1].T.ravel())]
     )
 
 
@@ -60,7 +59,9 @@ def setting(model, X, y):
 
 def penalised_ncll(model, X, y):
     """Return (F at the model, F at the generative start, F at the optimum)."""
-    start = discem.GaussianNB(**(model.get_params() | {"max_iter": 1, "step": discem.constant(0.0)}))
+    start = discem.GaussianNB(
+        **(model.get_params() | {"max_iter": 1, "step": discem.constant(0.0)})
+    )
     args = setting(start.fit(X, y), X, y)
     vector = vector_of(start)
     for _ in range(3):  # restarts clear L-BFGS's memory of the early, curved part

@@ -136,7 +136,7 @@ def test_hinge_is_at_most_one_more_than_ncll(scale):
 
 
 def test_hinge_moves_the_best_right_and_the_best_wrong_class():
-    """w = e_best(T) - e_best(not T), and the margin is a parameter."""
+    """Weights are e_best(T) - e_best(not T), and the margin is a parameter."""
     a = np.array([0.0, 1.0, 0.5, -1.0])
     assert value_and_weights("hinge", a, 0)[1].tolist() == [1, -1, 0, 0]
     assert value_and_weights("hinge", a, TARGETS["set"])[1].tolist() == [0, -1, 1, 0]

@@ -9,6 +9,7 @@ from discem.engines.sequential import FIGURES, Learner, sweep, tally
 from discem.families import FAMILIES, family_of, gaussian, make_room, words
 from discem.io.rows import dense_rows, sparse_rows
 from discem.losses import Labels
+from discem.schedules import step_sizes
 
 PRIOR = {"gaussian": NormalGamma(), "words": Dirichlet(1.0)}
 VIEW = {"gaussian": dense_rows, "words": sparse_rows}
@@ -57,7 +58,8 @@ def run(state, X, y, loss, rho, n, projection=Interior(), batch=1, weights=None,
     steps = -(-len(X) // batch)
     weights = np.ones(len(X)) if weights is None else weights
     figures, order = np.zeros(len(FIGURES)), np.arange(len(X))
-    rho = np.ascontiguousarray(np.broadcast_to(np.asarray(rho, dtype=float), (steps,)))
+    sizes = np.array(np.broadcast_to(rho, (steps,)), dtype=float)
+    rho = step_sizes(lambda t: sizes, 1, steps)  # of the type that training sees
     share = np.arange(1.0, steps + 1.0) ** 2
     w = np.empty((batch + 2, K))
     sweep(
@@ -103,6 +105,6 @@ MASS = {
 
 def parameters(state):
     """p(y), the mean parameters of p(x | y) and the mass N behind them, classes first."""
-    name, counts = name_of(state), state.classes.count
+    name, counts = name_of(state), state.classes.counts
     p = counts / counts.sum()
     return p, MEANS[name](state.features), MASS[name](state.features, counts)

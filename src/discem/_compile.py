@@ -18,19 +18,22 @@ import contextlib
 import functools
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, KeysView
 from pathlib import Path
 from typing import Any, Protocol
 
-_OPTIONS = {"nogil": True, "error_model": "numpy"}
+# Kernels allocate nothing (what they need is passed in), so references need not be counted.
+_OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False}
 
 _callees: list[tuple[Callable, Callable]] = []  # (function, chooser of its implementation)
-_sources: set[str] = {__file__}
+_sources: dict[str, bytes] = {}  # the files that take part, as they were when registered
 _announced = 0  # how many of `_callees` numba knows already
 
 
 class Generic(Protocol):
     """A function with one implementation per type of its first argument."""
+
+    kinds: KeysView[type]
 
     def __call__(self, *args: Any) -> Any: ...
 
@@ -45,9 +48,16 @@ class Kernel(Protocol):
     def __call__(self, *args: Any) -> Any: ...
 
 
+def _take_part(function: Callable) -> None:
+    source = function.__code__.co_filename
+    if source not in _sources:
+        path = Path(source)
+        _sources[source] = path.read_bytes() if path.exists() else source.encode()
+
+
 def helper(function: Callable) -> Callable:
     """Let compiled code call `function`."""
-    _sources.add(function.__code__.co_filename)
+    _take_part(function)
     _callees.append((function, lambda *types: function))
     return function
 
@@ -62,20 +72,21 @@ def generic(stub: Callable) -> Generic:
 
     def register(kind: type) -> Callable[[Callable], Callable]:
         def decorate(function: Callable) -> Callable:
-            _sources.add(function.__code__.co_filename)
+            _take_part(function)
             table[kind] = function
             return function
 
         return decorate
 
     dispatch.register = register  # type: ignore[attr-defined]
+    dispatch.kinds = table.keys()  # type: ignore[attr-defined]
     _callees.append((dispatch, lambda first, *rest: table.get(first.instance_class)))
     return dispatch  # type: ignore[return-value]
 
 
 def kernel(function: Callable) -> Kernel:
     """Compile `function` on its first call, with everything it calls."""
-    _sources.add(function.__code__.co_filename)
+    _take_part(function)
     compiled: Callable | None = None
 
     @functools.wraps(function)
@@ -109,8 +120,7 @@ def _cache_directory(config: Any) -> Iterator[bool]:
     base = config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     digest = hashlib.sha256()
     for source in sorted(_sources):
-        path = Path(source)
-        digest.update(path.read_bytes() if path.exists() else source.encode())
+        digest.update(_sources[source])
     folder = Path(base) / "discem" / digest.hexdigest()[:16]
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -51,27 +51,37 @@ def unlabelled(targets, i):
     """Tell whether row `i` has no label at all."""
 
 
+_NOTHING = -50.0  # exp of less is nothing beside 1, and not worth the time to compute
+
+
 @helper
 def log_sum_exp(a):
-    """ln sum_k exp(a_k), safe for scores of any size."""
+    """Ln sum_k exp(a_k), safe for scores of any size."""
     top = a[0]
     for k in range(1, a.shape[0]):
         if a[k] > top:
             top = a[k]
     total = 0.0
     for k in range(a.shape[0]):
-        total += exp(a[k] - top)
+        if a[k] - top > _NOTHING:
+            total += exp(a[k] - top)
     return top + log(total)
+
+
+@helper
+def softmax(a, w):
+    """Write exp(a_k) / sum exp(a) into `w`; return ln sum exp(a)."""
+    total = log_sum_exp(a)
+    for k in range(a.shape[0]):
+        w[k] = exp(a[k] - total) if a[k] - total > _NOTHING else 0.0
+    return total
 
 
 @claim.register(Labels)
 def _claim_label(targets, i, a, w):
     y = targets.codes[i]
     if y < 0:
-        total = log_sum_exp(a)
-        for k in range(a.shape[0]):
-            w[k] = exp(a[k] - total)
-        return total
+        return softmax(a, w)
     for k in range(a.shape[0]):
         w[k] = 0.0
     w[y] = 1.0
@@ -169,7 +179,8 @@ def _ncll(loss, a, targets, i, w):
     claimed = claim(targets, i, a, w)
     total = log_sum_exp(a)
     for k in range(a.shape[0]):
-        w[k] -= exp(a[k] - total)
+        if a[k] - total > _NOTHING:
+            w[k] -= exp(a[k] - total)
     return total - claimed
 
 
@@ -198,7 +209,9 @@ def _blend(loss, a, targets, i, w):
     claimed = claim(targets, i, a, w)
     total = log_sum_exp(a)
     for k in range(a.shape[0]):
-        w[k] = (1.0 + loss.kappa) * w[k] - exp(a[k] - total)
+        w[k] *= 1.0 + loss.kappa
+        if a[k] - total > _NOTHING:
+            w[k] -= exp(a[k] - total)
     return total - (1.0 + loss.kappa) * claimed
 
 
@@ -215,7 +228,7 @@ def resolve_loss(loss: Any) -> Any:
         if loss not in LOSSES:
             raise OptionError(f"loss={loss!r} is unknown: use one of {sorted(LOSSES)} or an object")
         return LOSSES[loss]
-    if not isinstance(loss, tuple) or not hasattr(loss, "_fields"):
+    if type(loss) not in evaluate.kinds:
         raise OptionError(f"loss={loss!r} is neither a name nor a loss such as Blend(kappa=0.1)")
     if isinstance(loss, Blend) and not 0 <= loss.kappa < inf:
         raise OptionError(f"loss={loss!r}: kappa must be a number >= 0")

@@ -61,4 +61,3 @@ def _positive_check(projection, count, change, floor):
     if count + change < floor:
         return floor, 1
     return count + change, 0
-

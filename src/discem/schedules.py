@@ -63,7 +63,7 @@ def step_sizes(schedule: Schedule, first: int, count: int) -> np.ndarray:
         rho = np.asarray(schedule(t), dtype=np.float64)
     except (TypeError, ValueError):  # a schedule written for one step at a time
         rho = np.array([schedule(step) for step in t], dtype=np.float64)
-    rho = np.ascontiguousarray(np.broadcast_to(rho, t.shape))
+    rho = np.array(np.broadcast_to(rho, t.shape))
     if not np.all(np.isfinite(rho)) or np.any(rho < 0):
         raise OptionError(f"step: {schedule!r} gave a negative or non-finite size near t={first}")
     return rho

@@ -13,33 +13,34 @@ from typing import Any
 import numpy as np
 
 from .._compile import helper, kernel
-from ..losses import Hinge, admits, claim, evaluate, log_sum_exp, unlabelled
 from ..families import LEVERAGE, make_room
+from ..losses import Hinge, admits, claim, evaluate, log_sum_exp, unlabelled
 from ..models import add_row, averaged, n_classes, remember, scores, update
 from ..projections import damp
 from ..schedules import Schedule, step_sizes
 
 # what a sweep measures on the way, from the scores it takes before each update
-FIGURES = ("weight", "loss", "nll", "ncll", "hinge", "correct", "shortened", "rows")
+FIGURES = ("weight", "loss", "nll", "ncll", "hinge", "accuracy", "shortened", "rows")
+WEIGHT, LOSS, NLL_SUM, NCLL_SUM, HINGE_SUM, CORRECT, SHORTENED, ROWS = range(len(FIGURES))
 
 
 @helper
 def measure(a, targets, i, weight, unused, figures):
     """Add the three losses and the accuracy of a labelled row to `figures`."""
-    figures[7] += 1.0
+    figures[ROWS] += 1.0
     if unlabelled(targets, i):
         return
     best = 0
     for k in range(1, a.shape[0]):
         if a[k] > a[best]:
             best = k
-    figures[0] += weight
+    figures[WEIGHT] += weight
     claimed = claim(targets, i, a, unused)
-    figures[2] -= weight * claimed
-    figures[3] += weight * (log_sum_exp(a) - claimed)
-    figures[4] += weight * evaluate(Hinge(1.0), a, targets, i, unused)
+    figures[NLL_SUM] -= weight * claimed
+    figures[NCLL_SUM] += weight * (log_sum_exp(a) - claimed)
+    figures[HINGE_SUM] += weight * evaluate(Hinge(1.0), a, targets, i, unused)
     if admits(targets, i, best):
-        figures[5] += weight
+        figures[CORRECT] += weight
 
 
 @kernel
@@ -64,7 +65,7 @@ def sweep(model, loss, projection, rows, targets, weights, order, rho, share, n,
                 value = -claim(targets, i, a, w[b])  # NLL over all classes
             else:
                 value = evaluate(loss, a, targets, i, w[b])
-            figures[1] += weights[i] * value
+            figures[LOSS] += weights[i] * value
             effect = 0.0
             for k in range(K):
                 w[b, k] *= rho[step] * weights[i] / size
@@ -79,7 +80,7 @@ def sweep(model, loss, projection, rows, targets, weights, order, rho, share, n,
             shortened = update(
                 model, rows, order[first + b], w[b], decay, pull, rho[step] / n, projection, room
             )
-            figures[6] += 1.0 if shortened > 0 else 0.0
+            figures[SHORTENED] += 1.0 if shortened > 0 else 0.0
         remember(model, share[step])
 
 
@@ -106,7 +107,7 @@ def score_rows(model, rows, room, out):
 def measure_rows(scored, targets, loss, weights, unused, figures):
     """Measure rows whose scores are known, as `sweep` measures them on the way."""
     for i in range(scored.shape[0]):
-        figures[1] += weights[i] * evaluate(loss, scored[i], targets, i, unused)
+        figures[LOSS] += weights[i] * evaluate(loss, scored[i], targets, i, unused)
         measure(scored[i], targets, i, weights[i], unused, figures)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from copy import deepcopy
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,15 +16,25 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from .. import models
-from ..engines.sequential import FIGURES, Learner, measure_rows, score, tally
+from ..engines.sequential import (
+    FIGURES,
+    ROWS,
+    SHORTENED,
+    WEIGHT,
+    Learner,
+    measure_rows,
+    score,
+    tally,
+)
 from ..exceptions import InputError, OptionError
-from ..losses import NLL, Labels, resolve_loss
+from ..losses import NLL, Hinge, Labels, resolve_loss
 from ..projections import Check, Interior
-from ..schedules import Schedule, constant, power
+from ..schedules import Schedule
 from . import _input
 from ._progress import Progress
 
 PROJECTIONS = {"interior": Interior(), "check": Check()}
+MEASURED = ("loss", "nll", "ncll", "hinge", "accuracy")
 AUTO_DAMPING = 0.05  # large steps need it, and reach the optimum twice as fast with it
 
 
@@ -104,8 +116,14 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     def _auto_step(self, loss, n: float) -> Schedule:
         raise NotImplementedError
 
+    def _auto_average(self, loss) -> bool:
+        raise NotImplementedError
+
     def _note(self, counted) -> None:
         """Keep what the family wants to know of the data beyond its model."""
+
+    def _brace(self, rows) -> None:
+        """Prepare the model for rows that are unlike those it started from."""
 
     def _draw(self, codes: np.ndarray, rng) -> np.ndarray:
         """Rows of the given classes."""
@@ -131,6 +149,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             matrix gives label sets (booleans) or soft labels (shares that sum to 1); the classes
             are then 0, 1, ...
         sample_weight : array-like of shape (n_samples,), optional
+            A row of weight 2 counts as two rows.
 
         Returns
         -------
@@ -139,30 +158,30 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             so far, and KeyboardInterrupt goes on.
         """
         self._check_options()
-        known = getattr(self, "classes_", None) if self.warm_start else None
+        known = self.classes_ if self.warm_start and hasattr(self, "_learner") else None
         X, y, weights = self._check_data(X, y, sample_weight, reset=known is None)
         classes = _input.find_classes(y)
         loss = resolve_loss(self.loss)
         if len(classes) < 2 and not isinstance(loss, NLL):
             raise InputError(
-                f"y has one class only, {classes[0]!r}, from which loss={self.loss!r} learns nothing; "
-                "give more than 1 class, use loss='nll', or stream with partial_fit"
+                f"y has one class only, {classes.tolist()[0]!r}, from which loss={self.loss!r} "
+                "learns nothing; give more than 1 class, use loss='nll', or stream with partial_fit"
             )
         if known is not None:
             if not np.array_equal(known, classes):
                 raise InputError(f"warm_start: the model knows classes {known}, y has {classes}")
+            self._learner.loss = loss
         else:
             self.classes_ = classes
         targets = _input.encode(y, self.classes_)
         weights = weights * self._class_weights(targets)
         rng = check_random_state(self.random_state)
         train, held = self._split(targets, weights, rng)
-        unit = weights[train].mean()
-        weights = weights / unit
+        unit = float(weights[train].mean())
         rows = self._rows(X)
         if known is None:
             self._start(rows, targets, np.where(held, 0.0, weights), unit)
-        self._train(rows, targets, weights, train, np.flatnonzero(held), rng)
+        self._train(rows, targets, weights / unit, train, np.flatnonzero(held), rng)
         return self
 
     def partial_fit(self, X, y, classes=None, sample_weight=None):
@@ -171,8 +190,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         What a stream lacks is filled in as follows. Moments that the prior takes from the data are
         those of the first batch. The number n that the prior is spread over is `total_samples`, or
         the rows seen so far. A class never seen before starts at the prior's centre with the mass of
-        one row among those seen; while there is a single class its rows are counted (NLL). The unit
-        of `sample_weight` is its mean over the first batch.
+        one row among those seen; while there is a single class its rows are counted (NLL). A row of
+        the mean weight of the first batch takes a whole step.
 
         Parameters
         ----------
@@ -186,12 +205,10 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         """
         self._check_options()
         first = not hasattr(self, "_learner")
-        X, y, weights = self._check_data(X, y, sample_weight, reset=first)
-        found = _input.find_classes(y) if y.ndim == 1 else getattr(self, "classes_", None)
-        if found is None:
-            found = _input.find_classes(y)
+        X, y, weights = self._check_data(X, y, sample_weight, reset=first, labels=first)
+        found = _input.find_classes(y) if first or y.ndim == 1 else self.classes_
         if classes is not None:
-            found = np.union1d(found, np.asarray(classes))
+            found = _input.join_classes(found, _input.find_classes(np.asarray(classes)))
         rows = self._rows(X)
         if first:
             self.classes_ = found
@@ -201,16 +218,18 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         weights = weights * self._class_weights(targets)
         order = np.flatnonzero(weights > 0)
         if first:
-            unit = float(weights[order].mean())
-            self._start(rows, targets, weights / unit, unit, stream=True)
+            self._start(rows, targets, weights, float(weights[order].mean()), stream=True)
         learner = self._learner
-        weights = weights / self._weight_unit
         self._seen += float(weights.sum())
-        learner.n = float(self.total_samples or self._seen)
+        learner.n = self._spread(self._seen)
         learner.loss = resolve_loss(self.loss) if len(self.classes_) > 1 else NLL()
         self._count_classes(targets, weights)
-        self._epoch(rows, targets, weights, order, None)
+        self._epoch(rows, targets, weights / self._weight_unit, order, None)
         return self
+
+    def _spread(self, weight: float) -> float:
+        """What the prior is spread over: the weight of all observations, one at least."""
+        return float(self.total_samples or max(weight, 1.0))
 
     def _check_options(self) -> None:
         for name in ("batch_size", "max_iter", "n_iter_no_change"):
@@ -227,16 +246,19 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             raise OptionError(f"step={self.step!r} is neither 'auto' nor a function of t")
         if self.average not in (True, False, "auto"):
             raise OptionError(f"average={self.average!r} must be True, False or 'auto'")
-        if not 0 < self.validation_fraction < 1:
+        if not (isinstance(self.validation_fraction, Real) and 0 < self.validation_fraction < 1):
             raise OptionError(
                 f"validation_fraction={self.validation_fraction!r} must be between 0 and 1"
             )
-        if self.total_samples is not None and not self.total_samples > 0:
-            raise OptionError(f"total_samples={self.total_samples!r} must be > 0")
+        n = self.total_samples
+        if n is not None and not (isinstance(n, Real) and 0 < n < np.inf):
+            raise OptionError(f"total_samples={n!r} must be None or a number > 0")
+        if self.tol is not None and not (isinstance(self.tol, Real) and self.tol >= 0):
+            raise OptionError(f"tol={self.tol!r} must be None or a number >= 0")
 
-    def _check_data(self, X, y, sample_weight, reset: bool):
+    def _check_data(self, X, y, sample_weight, reset: bool, labels: bool = True):
         X = self._check_X(X, reset=reset)
-        return X, _input.check_y(y, X.shape[0]), _input.check_weights(sample_weight, X)
+        return X, _input.check_y(y, X.shape[0], labels), _input.check_weights(sample_weight, X)
 
     def _class_weights(self, targets) -> np.ndarray | float:
         if self.class_weight is None:
@@ -249,6 +271,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         by_class[present] = compute_class_weight(
             self.class_weight, classes=self.classes_[present], y=self.classes_[codes]
         )
+        if not (np.isfinite(by_class).all() and (by_class >= 0).all() and by_class[codes].any()):
+            raise OptionError(f"class_weight={self.class_weight!r} must be numbers >= 0, not all 0")
         return by_class[targets.codes]
 
     def _split(self, targets, weights, rng) -> tuple[np.ndarray, np.ndarray]:
@@ -269,22 +293,22 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         counted = models.empty(self._family, d, K)
         tally(counted, rows, targets, weights, np.zeros(K), np.empty(K))
         loss = resolve_loss(self.loss)
-        average = not isinstance(loss, NLL) if self.average == "auto" else bool(self.average)
+        average = self._auto_average(loss) if self.average == "auto" else bool(self.average)
         prior, alpha = self._resolve_prior(d)
-        n = float(self.total_samples or weights.sum())
+        total = float(weights.sum())
         self._learner = Learner(
             models.start(counted, prior, alpha, self.init, average, stream),
             loss,
             self._resolve_projection(),
-            self._auto_step(loss, float(weights.sum())) if self.step == "auto" else self.step,
+            self._auto_step(loss, total / unit) if self.step == "auto" else self.step,
             average,
-            n,
+            self._spread(total),
             int(self.batch_size),
         )
         self._note(counted)
         self._weight_unit = unit
-        self._seen = 0.0 if stream else float(weights.sum())
-        self.class_count_ = counted.classes.count * unit
+        self._seen = 0.0 if stream else total
+        self.class_count_ = counted.classes.counts
         self.temperature_ = 1.0
         self._prior_shift = np.zeros(K)
         self.history_: list[dict[str, float]] = []
@@ -300,14 +324,14 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
 
     def _know(self, found: np.ndarray) -> None:
         """Make room for classes that the model has not met."""
-        classes = np.union1d(self.classes_, found)
+        classes = _input.join_classes(self.classes_, found)
         if len(classes) == len(self.classes_):
             return
         place = np.searchsorted(self.classes_, classes)
         place = np.minimum(place, len(self.classes_) - 1)
         order = np.where(self.classes_[place] == classes, place, -1)
         state = self._learner.state
-        mass = float(state.classes.count.sum()) / max(self._seen, 1.0)
+        mass = float(state.classes.counts.sum()) / max(self._seen, 1.0)
         self._learner.replace(models.with_classes(state, order, mass))
         self.class_count_ = np.append(self.class_count_, 0.0)[order]
         self._prior_shift = np.append(self._prior_shift, 0.0)[order]
@@ -316,12 +340,12 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     def _count_classes(self, targets, weights) -> None:
         if self.n_iter_ and isinstance(targets, Labels):  # the first batch was counted at the start
             labelled = targets.codes >= 0
-            self.class_count_ = self.class_count_ + self._weight_unit * np.bincount(
+            self.class_count_ = self.class_count_ + np.bincount(
                 targets.codes[labelled], weights[labelled], minlength=len(self.classes_)
             )
 
     def _train(self, rows, targets, weights, train, held, rng) -> None:
-        best, best_learner, waited = np.inf, None, 0
+        best, best_model, waited = np.inf, None, 0
         progress = Progress(self.verbose, self.max_iter, len(train))
         for _ in range(self.max_iter):
             order = rng.permutation(train) if self.shuffle else train
@@ -337,12 +361,15 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             if self.tol is not None:
                 waited = 0 if watched < best - self.tol * max(abs(best), 1e-2) else waited + 1
             if watched < best and len(held):
-                best_learner = self._learner.model
+                best_model = deepcopy(self._learner.model)
             best = min(best, watched)
             if stop or (self.tol is not None and waited >= self.n_iter_no_change):
                 break
-        if best_learner is not None:
-            self._learner.adopt(best_learner)
+        if best_model is not None:
+            self._learner.adopt(best_model)
+            if isinstance(self._learner.loss, Hinge) and isinstance(targets, Labels):
+                scored = score(self._learner.model, rows, len(weights))
+                self._calibrate(scored[held], targets.codes[held], weights[held])
         progress.close()
 
     def _epoch(self, rows, targets, weights, order, progress) -> dict[str, float]:
@@ -354,7 +381,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
                 progress.rows(done, figures)
         record = {"epoch": self.n_iter_ + 1} | self._summary(figures, rows, order, weights)
         record["step"] = self._learner.step_size()
-        record["shortened"] = float(figures[6] / max(figures[7], 1.0))
+        record["shortened"] = float(figures[SHORTENED] / max(figures[ROWS], 1.0))
         record["seconds"] = time.perf_counter() - begun
         self.n_iter_ += 1
         self.history_.append(record)
@@ -365,9 +392,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         return max(int(self._work / max(cells, 1.0)), 1)
 
     def _summary(self, figures, rows, order, weights) -> dict[str, float]:
-        total = max(figures[0], 1e-300)
-        names = ("loss", "nll", "ncll", "hinge", "accuracy")
-        return {name: float(figures[1 + j] / total) for j, name in enumerate(names)}
+        total = max(figures[WEIGHT], 1e-300)
+        return {name: float(figures[FIGURES.index(name)] / total) for name in MEASURED}
 
     def _measure(self, rows, targets, weights, order, prefix: str) -> dict[str, float]:
         """The same figures for given rows at the current model."""
@@ -380,24 +406,26 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
 
     # --- prediction -------------------------------------------------------------------------------
 
-    def _joint(self, X) -> np.ndarray:
-        check_is_fitted(self, "classes_")
+    def _scores(self, X) -> np.ndarray:
+        """``ln p(y, x)`` as it was trained."""
+        check_is_fitted(self)
         X = self._check_X(X, reset=False)
-        return score(self._learner.model, self._rows(X), X.shape[0]) + self._prior_shift
+        return score(self._learner.model, self._rows(X), X.shape[0])
 
     def predict_joint_log_proba(self, X):
         """``ln p(y, x)`` of every class, as (n_samples, n_classes); what X lacks is summed out."""
-        return self._joint(X)
+        return self._scores(X) + self._normalized_shift()
 
     def predict(self, X):
         """The most probable class of each row."""
-        best = self._joint(X).argmax(axis=1)
+        best = (self._scores(X) * self.temperature_ + self._prior_shift).argmax(axis=1)
         return self.classes_[best]
 
     def predict_log_proba(self, X):
         """``ln p(y | x)`` of every class; see `predict_proba`."""
-        joint = self._joint(X) * self.temperature_
-        return joint - logsumexp(joint, axis=1, keepdims=True)
+        scores = self._scores(X) * self.temperature_ + self._prior_shift
+        scores -= scores.max(axis=1, keepdims=True)  # beside large scores ln K would be lost
+        return scores - logsumexp(scores, axis=1, keepdims=True)
 
     def predict_proba(self, X):
         """``p(y | x)`` of every class, ``softmax(temperature_ * ln p(y, x))``.
@@ -411,7 +439,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
 
     def score_samples(self, X):
         """``ln p(x)`` of each row under the joint: low for rows unlike the training data."""
-        return logsumexp(self._joint(X), axis=1)
+        return logsumexp(self.predict_joint_log_proba(X), axis=1)
 
     # --- after training ---------------------------------------------------------------------------
 
@@ -426,7 +454,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        joint = self._joint(X)
+        joint = self._scores(X)
         y = _input.check_y(y, len(joint))
         codes = _input.encode(y, self.classes_)
         if not isinstance(codes, Labels) or (codes.codes < -1).any():
@@ -438,13 +466,17 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     def _calibrate(self, joint, codes, weights) -> None:
         from scipy.optimize import minimize_scalar
 
-        rows = np.flatnonzero(codes >= 0)
+        rows = np.flatnonzero((codes >= 0) & (weights > 0))
+        codes, weights = codes[rows], weights[rows]
         joint = joint[rows] - joint[rows].max(axis=1, keepdims=True)
+        margin = float(np.median(-np.sort(joint, axis=1)[:, -2])) if joint.shape[1] > 1 else 0.0
 
         def log_loss(log_temperature: float) -> float:
-            scaled = np.exp(log_temperature) * joint
-            chosen = scaled[np.arange(len(rows)), codes[rows]]
-            return float(np.dot(weights[rows], logsumexp(scaled, axis=1) - chosen))
+            temperature = np.exp(log_temperature)
+            scores = temperature * joint + self._prior_shift
+            losses = logsumexp(scores, axis=1) - scores[np.arange(len(rows)), codes]
+            # and one more row, wrong by the usual margin: rows may all be right, certainty is not
+            return float(np.dot(weights, losses) + weights.mean() * np.logaddexp(0, temperature * margin))
 
         found = minimize_scalar(log_loss, bounds=(-12.0, 6.0), method="bounded")
         self.temperature_ = float(np.exp(found.x))
@@ -464,7 +496,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        check_is_fitted(self, "classes_")
+        check_is_fitted(self)
         if class_prior is None:
             self._prior_shift = np.zeros(len(self.classes_))
             return self
@@ -495,7 +527,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         X : array of shape (n_samples, n_features)
         y : array of shape (n_samples,)
         """
-        check_is_fitted(self, "classes_")
+        check_is_fitted(self)
         rng = check_random_state(random_state)
         codes = rng.choice(len(self.classes_), size=n_samples, p=self.class_prior_)
         return self._draw(codes, rng), self.classes_[codes]
@@ -514,9 +546,17 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     @property
     def class_prior_(self) -> np.ndarray:
         """p(y) of the model."""
-        check_is_fitted(self, "classes_")
-        shares = np.log(self._learner.model.classes.count) + self._prior_shift
-        return np.exp(shares - logsumexp(shares))
+        check_is_fitted(self)
+        return self._shares() * np.exp(self._normalized_shift())
+
+    def _shares(self) -> np.ndarray:
+        """p(y) as it was trained."""
+        count = self._learner.model.classes.counts
+        return count / count.sum()
+
+    def _normalized_shift(self) -> np.ndarray:
+        """What `set_class_prior` adds to ``ln p(y, x)``."""
+        return self._prior_shift - np.log(self._shares() @ np.exp(self._prior_shift))
 
     def save(self, path) -> None:
         """Write the model to a file that is safe to share; read it with `discem.load`."""

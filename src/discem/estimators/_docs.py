@@ -17,7 +17,8 @@ projection : {"interior", "check"}, Interior or Check, default="interior"
     How counts and variances are kept positive: by shortening the step of the factor concerned, or by
     the paper's check-step, which lifts what fell out.
 average : bool or "auto", default="auto"
-    Predict with the running average of the parameters. "auto" averages but for NLL.
+    Predict with the running average of the parameters (weights growing like t^2). "auto" averages
+    where it helps: Gaussian factors under a discriminative loss.
 batch_size : int, default=1
     Rows per step.
 max_iter : int, default=100

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import tempfile
-import zipfile
 from pathlib import Path
 from typing import Any
 
 from ..exceptions import DiscemError, ModelFileError
+from ._base import GenerativeClassifier
 
 # What a model of this library is made of beyond numbers, arrays and built-in containers.
 _OWN = ("discem.",)
@@ -38,13 +37,18 @@ def save(model: Any, path) -> None:
         data = _skops().dumps({"format": "discem", "version": __version__, "model": model})
     finally:
         model.callback = callback
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    foreign = _foreign(data)
+    if foreign:
+        raise ModelFileError(
+            f"{path}: not written, for it could not be read again: the model holds {foreign[0]}. "
+            "A step or a loss of your own is code, which does not belong into a file"
+        )
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
+        temporary.write_bytes(data)
         os.replace(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        temporary.unlink(missing_ok=True)
         raise
 
 
@@ -67,15 +71,21 @@ def load(path) -> Any:
     path = Path(path)
     data = path.read_bytes()
     try:
-        unknown = io.get_untrusted_types(data=data)
-        foreign = [name for name in unknown if not name.startswith(_OWN)]
+        foreign = _foreign(data)
         if foreign:
             raise ModelFileError(f"{path}: refused, it holds a type that is not ours: {foreign[0]}")
-        content = io.loads(data, trusted=unknown)
-    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, AttributeError, ImportError) as error:
-        if isinstance(error, ModelFileError):
-            raise
+        content = io.loads(data, trusted=io.get_untrusted_types(data=data))
+    except ModelFileError:
+        raise
+    except Exception as error:  # whatever a damaged file makes of the reader
         raise ModelFileError(f"{path} is no model file of discem, or it is damaged") from error
-    if not isinstance(content, dict) or content.get("format") != "discem":
+    model = content.get("model") if isinstance(content, dict) else None
+    if not isinstance(model, GenerativeClassifier):
         raise ModelFileError(f"{path} is a skops file, but no model of discem")
-    return content["model"]
+    return model
+
+
+def _foreign(data: bytes) -> list[str]:
+    """The types in a file that are neither plain data nor ours."""
+    unknown = _skops().get_untrusted_types(data=data)
+    return [name for name in unknown if not name.startswith(_OWN)]

@@ -60,24 +60,30 @@ def check_X(estimator, X, *, reset: bool, sparse: bool, missing: bool, negative:
     return X
 
 
-def check_y(y, n_rows: int) -> np.ndarray:
-    """Labels (None or NaN: unlabelled) as a vector, or label sets or soft labels as a matrix."""
+def check_y(y, n_rows: int, labels: bool = True) -> np.ndarray:
+    """Labels (None or NaN: unlabelled) as a vector, or label sets or soft labels as a matrix.
+
+    `labels` says that there must be at least one.
+    """
     if y is None:
         raise InputError("requires y to be passed, but the target y is None")
     y = np.asarray(y)
     if y.ndim == 2 and y.shape[1] > 1:
         if len(y) != n_rows:
             raise InputError(f"X has {n_rows} rows but y has {len(y)}")
+        if y.dtype.kind not in "buif":
+            raise InputError("y with several columns must hold booleans (label sets) or shares")
         return y
     y = column_or_1d(y, warn=True)
     if len(y) != n_rows:
         raise InputError(f"X has {n_rows} rows but y has {len(y)}")
     if y.dtype.kind == "f" and np.isinf(y).any():
         raise InputError(f"Input y contains infinity at row {int(np.argmax(np.isinf(y)))}")
-    labelled = ~missing_labels(y)
-    if not labelled.any():
+    known = _known(y)
+    if len(known):
+        check_classification_targets(known)
+    elif labels:
         raise InputError("y has no label at all: every row is None or NaN")
-    check_classification_targets(y[labelled] if y.dtype != object else np.array(y[labelled].tolist()))
     return y
 
 
@@ -86,16 +92,40 @@ def missing_labels(y: np.ndarray) -> np.ndarray:
     if y.dtype.kind == "f":
         return np.isnan(y)
     if y.dtype == object:
-        return np.array([v is None or (isinstance(v, float) and np.isnan(v)) for v in y])
+        return np.array([_is_missing(v) for v in y], dtype=bool)
     return np.zeros(len(y), dtype=bool)
+
+
+def _is_missing(value) -> bool:
+    if isinstance(value, float | np.floating):
+        return bool(np.isnan(value))
+    return value is None or type(value).__name__ == "NAType"  # that of pandas
+
+
+def _known(y: np.ndarray) -> np.ndarray:
+    """The labels that are there, in an array of their own type."""
+    known = y[~missing_labels(y)]
+    if y.dtype != object or not len(known):
+        return known
+    text = np.array([isinstance(v, str) for v in known])
+    if text.any() and not text.all():
+        one, other = known[text][0], known[~text][0]
+        raise InputError(f"y mixes text, as {one!r}, with other labels, as {other!r}")
+    return np.array(known.tolist())
 
 
 def find_classes(y: np.ndarray) -> np.ndarray:
     """The sorted classes of checked labels."""
     if y.ndim == 2:
         return np.arange(y.shape[1])
-    known = y[~missing_labels(y)]
-    return np.unique(known if y.dtype != object else np.array(known.tolist()))
+    return np.unique(_known(y))
+
+
+def join_classes(classes: np.ndarray, more: np.ndarray) -> np.ndarray:
+    """The sorted classes of both."""
+    if len(more) and (classes.dtype.kind in "US") != (more.dtype.kind in "US"):
+        raise InputError(f"the classes {classes} and {more} are not of one kind")
+    return np.union1d(classes, more) if len(more) else classes
 
 
 def encode(y: np.ndarray, classes: np.ndarray) -> Any:
@@ -103,9 +133,10 @@ def encode(y: np.ndarray, classes: np.ndarray) -> Any:
     if y.ndim == 1:
         missing = missing_labels(y)
         codes = np.full(len(y), -1, dtype=np.int64)
-        known = y[~missing] if y.dtype != object else np.array(y[~missing].tolist())
-        place = np.minimum(np.searchsorted(classes, known), len(classes) - 1)
-        codes[~missing] = np.where(classes[place] == known, place, -2)
+        if not missing.all():
+            known = _known(y)
+            place = np.minimum(np.searchsorted(classes, known), len(classes) - 1)
+            codes[~missing] = np.where(classes[place] == known, place, -2)
         return Labels(codes)
     if y.shape[1] != len(classes):
         raise InputError(f"y has {y.shape[1]} columns but the model has {len(classes)} classes")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import time
 
+from ..engines.sequential import LOSS, WEIGHT
+
 
 class Progress:
     """One line per epoch when `verbose`; on a terminal also a line that moves within the epoch."""
@@ -22,7 +24,7 @@ class Progress:
             return
         self.shown = now
         share = (self.done + done / self.n_rows) / self.epochs
-        loss = figures[1] / max(figures[0], 1e-300)
+        loss = figures[LOSS] / max(figures[WEIGHT], 1e-300)
         self._show(f"epoch {self.done + 1}/{self.epochs}  loss {loss:.5f}  {self._left(share)}", "\r")
 
     def epoch(self, record: dict[str, float]) -> None:

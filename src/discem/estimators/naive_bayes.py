@@ -8,7 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from ..exceptions import OptionError
+from ..engines.sequential import NCLL_SUM, NLL_SUM
+from ..exceptions import InputError, OptionError
 from ..families import gaussian, words
 from ..io.rows import dense_rows, sparse_rows
 from ..losses import NLL, resolve_loss
@@ -84,6 +85,9 @@ class GaussianNB(GenerativeClassifier):
     def _auto_step(self, loss, n):
         return running_mean(n) if isinstance(loss, NLL) else power(0.1, 300.0, 0.75)
 
+    def _auto_average(self, loss):
+        return not isinstance(loss, NLL)
+
     def _draw(self, codes, rng):
         mean, variance = self.mean_, self.var_
         return rng.normal(mean[codes], np.sqrt(variance)[codes])
@@ -95,12 +99,12 @@ class GaussianNB(GenerativeClassifier):
 
     @property
     def mean_(self) -> np.ndarray:
-        check_is_fitted(self, "classes_")
+        check_is_fitted(self)
         return gaussian.moments(self._learner.model.features)[0]
 
     @property
     def var_(self) -> np.ndarray:
-        check_is_fitted(self, "classes_")
+        check_is_fitted(self)
         return gaussian.moments(self._learner.model.features)[1]
 
     @property
@@ -190,20 +194,28 @@ class MultinomialNB(GenerativeClassifier):
     def _auto_step(self, loss, n):
         return running_mean(n) if isinstance(loss, NLL) else constant(10.0 / n)
 
+    def _auto_average(self, loss):
+        return False  # the growing mass of the prior quiets the last iterate at no cost
+
     def _summary(self, figures, rows, order, weights):
         summary = super()._summary(figures, rows, order, weights)
         lengths = np.add.reduceat(np.append(rows.values, 0.0), rows.indptr[:-1])
         lengths[np.diff(rows.indptr) == 0] = 0.0
         n_words = float(lengths[order] @ weights[order])
-        log_likelihood = figures[3] - figures[2]  # ln p(x) = NCLL - NLL
+        log_likelihood = figures[NCLL_SUM] - figures[NLL_SUM]  # ln p(x)
         exponent = -log_likelihood / max(n_words, 1e-300)
         return summary | {"perplexity": float(np.exp(min(exponent, 700.0)))}
 
     def _note(self, counted):
-        rows = max(float(counted.classes.count.sum()), 1e-300)
+        rows = max(float(counted.classes.counts.sum()), 1e-300)
         self.mean_length_ = float(counted.features.total.sum()) / rows
 
+    def _brace(self, rows):
+        words.brace(self._learner.state.features, rows.values.max(initial=0.0))
+
     def _draw(self, codes, rng):
+        if not self.mean_length_ < 1e9:
+            raise InputError(f"documents of {self.mean_length_:g} words are too long to draw")
         lengths = rng.poisson(self.mean_length_, size=len(codes))
         p = np.exp(self.feature_log_prob_)
         p /= p.sum(axis=1, keepdims=True)
@@ -215,7 +227,7 @@ class MultinomialNB(GenerativeClassifier):
 
     @property
     def feature_log_prob_(self) -> np.ndarray:
-        check_is_fitted(self, "classes_")
+        check_is_fitted(self)
         return words.log_probabilities(self._learner.model.features)
 
     @property

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from . import gaussian, words
-from ._logs import Room, make_room
+from ._logs import Room, make_room, take_logs
 from ._protocol import LEVERAGE, SHARES, absorb, add_scores, move, tick
 
 FAMILIES: dict[str, ModuleType] = {"gaussian": gaussian, "words": words}
@@ -33,6 +33,7 @@ __all__ = [
     "gaussian",
     "make_room",
     "move",
+    "take_logs",
     "tick",
     "words",
 ]

@@ -21,7 +21,6 @@ _LN2_HIGH = 6.93147180369123816490e-01
 _LN2_LOW = 1.90821492927058770002e-10
 
 
-
 class Room(NamedTuple):
     """Scratch rows of one number per class, with a view of their bits; made once per sweep."""
 
@@ -32,13 +31,6 @@ class Room(NamedTuple):
 def make_room(n_classes: int) -> Room:
     numbers = np.zeros((6, n_classes))
     return Room(numbers, numbers.view(np.uint64))
-
-
-@helper
-def fill(room, row, value):
-    """Set a row to a number (0.0 is 0 in bits, too)."""
-    for k in range(room.numbers.shape[1]):
-        room.numbers[row, k] = value
 
 
 @helper
@@ -56,7 +48,7 @@ def set_exponents_aside(room, x, exponent):
 
 @helper
 def logs(room, x, exponent, calls):
-    """Replace row `x` by ln(x * 2**exponent), exponents set aside in `calls` calls: to the last bit."""
+    """Replace row `x` by ln(x * 2**exponent), its exponents set aside in `calls` calls."""
     for k in range(room.numbers.shape[1]):
         power = np.float64(room.bits[exponent, k]) - 1023.0 * calls
         f = room.numbers[x, k] - 1.0
@@ -72,9 +64,17 @@ def logs(room, x, exponent, calls):
             )
         )
         even = w * (
-            3.999999999940941908e-01
-            + w * (2.222219843214978396e-01 + w * 1.531383769920937332e-01)
+            3.999999999940941908e-01 + w * (2.222219843214978396e-01 + w * 1.531383769920937332e-01)
         )
         half = 0.5 * f * f
         rest = s * (half + odd + even) + power * _LN2_LOW
         room.numbers[x, k] = rest - half + f + power * _LN2_HIGH
+
+
+@helper
+def take_logs(room, x, exponent):
+    """Replace row `x` by its logarithms."""
+    for k in range(room.numbers.shape[1]):
+        room.numbers[exponent, k] = 0.0  # 0 in bits, too
+    set_exponents_aside(room, x, exponent)
+    logs(room, x, exponent, 1.0)

@@ -17,10 +17,10 @@ from .._compile import generic, helper
 from ..exceptions import OptionError
 from ..priors import NormalGamma, PaperNormalGamma
 from ..projections import Check, Interior
-from ._logs import fill, logs, set_exponents_aside
+from ._logs import logs, set_exponents_aside
 from ._protocol import LEVERAGE, SHARES, absorb, add_scores, move, tick
 
-# --- the family in numbers: the last axis is (x, x^2) or its dual ----------------------------------
+# --- the family in numbers: the last axis is (x, x^2) or its dual --------------------------------
 
 
 def statistics(x):
@@ -54,7 +54,7 @@ def keeps_mass(prior) -> bool:
     return isinstance(prior, NormalGamma)
 
 
-# --- state -----------------------------------------------------------------------------------------
+# --- state ---------------------------------------------------------------------------------------
 
 
 class Gaussian(NamedTuple):
@@ -87,7 +87,9 @@ def empty(n_features: int, n_classes: int) -> Gaussian:
     return block._replace(factors=np.zeros((n_features, 3, n_classes)))
 
 
-def start(spec: Any, tally: Gaussian, total: float, init: str, average: bool, stream: bool):
+def start(
+    spec: Any, tally: Gaussian, total: float, init: str, average: bool, stream: bool
+) -> Gaussian:
     """Build the initial state from the prior and the class moments of the data (`tally`).
 
     init="prior" puts one observation per class at the prior's centre; init="generative" takes the
@@ -96,6 +98,7 @@ def start(spec: Any, tally: Gaussian, total: float, init: str, average: bool, st
     is left out by giving it NaN for a scale, unless more of a `stream` may yet come.
     """
     d, _, K = tally.factors.shape
+    prior: NormalGamma | PaperNormalGamma
     if isinstance(spec, PaperNormalGamma):  # the paper's equations are in raw units
         shift, scale, prior = np.zeros(d), np.ones(d), spec
         center_mean = np.zeros(d)
@@ -129,7 +132,7 @@ def start(spec: Any, tally: Gaussian, total: float, init: str, average: bool, st
 
 
 def _units(tally: Gaussian) -> tuple[np.ndarray, ...]:
-    """Overall mean and deviation, within-class variance in the latter's units, which are constant."""
+    """Overall mean and deviation, within-class variance in units of it, and what is constant."""
     mean, variance, count = np.moveaxis(tally.factors, 1, 0)
     share = count / np.maximum(count.sum(axis=1, keepdims=True), 1e-300)
     shift = (share * mean).sum(axis=1)
@@ -150,7 +153,9 @@ def _column(name, given, d, default, shift, scale):
     try:
         values = np.broadcast_to(np.asarray(given, dtype=np.float64), (d,))
     except ValueError as error:
-        raise OptionError(f"prior: {name} needs one number, or one for each of {d} columns") from error
+        raise OptionError(
+            f"prior: {name} needs one number, or one for each of {d} columns"
+        ) from error
     return (values - shift) / scale
 
 
@@ -205,7 +210,7 @@ def sample(block: Gaussian, codes: np.ndarray, rng: np.random.Generator) -> np.n
     return rng.normal(m[codes], np.sqrt(v)[codes])
 
 
-# --- compiled --------------------------------------------------------------------------------------
+# --- compiled ------------------------------------------------------------------------------------
 
 _FAR = 1e140  # a squared distance beyond any use, so that no score and no leverage overflows
 _COUNT = 1e-50  # the least count and the widest moments a factor may hold
@@ -216,10 +221,11 @@ _NARROW = 1e-290
 @add_scores.register(Gaussian)
 def _add_scores(block, rows, i, a, room):
     squares, product, exponent = 0, 1, 2
-    fill(room, squares, 0.0)
-    fill(room, product, 1.0)
-    fill(room, exponent, 0.0)
-    fill(room, LEVERAGE, 0.0)
+    for k in range(a.shape[0]):
+        room.numbers[squares, k] = 0.0
+        room.numbers[product, k] = 1.0
+        room.numbers[exponent, k] = 0.0
+        room.numbers[LEVERAGE, k] = 0.0
     constant, calls = 0.0, 0.0
     for d in range(block.factors.shape[0]):
         x = (rows.values[i, d] - block.units[SHIFT, d]) / block.units[SCALE, d]
@@ -237,8 +243,7 @@ def _add_scores(block, rows, i, a, room):
             room.numbers[LEVERAGE, k] += weight * (0.5 + 0.5 * square * square)
         set_exponents_aside(room, product, exponent)
         calls += 1.0
-    set_exponents_aside(room, product, exponent)
-    logs(room, product, exponent, calls + 1.0)
+    logs(room, product, exponent, calls)
     for k in range(a.shape[0]):
         a[k] -= constant + 0.5 * (room.numbers[squares, k] + room.numbers[product, k])
         room.numbers[LEVERAGE, k] /= room.numbers[SHARES, k]
@@ -303,6 +308,8 @@ def _settle_interior(projection, count, mean, variance, d_count, d_sum, d_square
             d_sum / (count * sqrt(variance)),
             d_square / (count * variance),
         )
+        if f == 0.0:  # a step beyond all bounds has no direction
+            return count, mean, variance, 1
         new_count = count + f * d_count
         shift = f * d_sum / new_count
         new_variance = (count * variance + f * d_square) / new_count - shift * shift

@@ -8,18 +8,18 @@ of the words in order, without the multinomial coefficient (which no class can c
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from .._compile import generic
+from .._compile import generic, helper
 from ..exceptions import OptionError
 from ..priors import Dirichlet
 from ..projections import Check, Interior
-from ._logs import fill, logs, set_exponents_aside
+from ._logs import logs, set_exponents_aside, take_logs
 from ._protocol import LEVERAGE, absorb, add_scores, move, tick
 
-# --- the family in numbers: one word; the last axis is the vocabulary ------------------------------
+# --- the family in numbers: one word; the last axis is the vocabulary ----------------------------
 
 
 def statistics(x):
@@ -49,13 +49,13 @@ def keeps_mass(prior) -> bool:
     return False
 
 
-# --- state -----------------------------------------------------------------------------------------
+# --- state ---------------------------------------------------------------------------------------
 
 
 class Words(NamedTuple):
     """Expected word counts of all classes, one row a word so that classes are contiguous."""
 
-    count: np.ndarray  # (W, K)
+    counts: np.ndarray  # (W, K)
     total: np.ndarray  # (K,) expected length of a document times the mass of the class
     lag: np.ndarray  # (W, K), or (0, K) without averaging: see `tick`
     alpha: np.ndarray  # (W,)
@@ -64,13 +64,12 @@ class Words(NamedTuple):
 
 
 SCALE, GAMMA, LAG_SCALE, LAG_GAMMA, WEIGHT, PRODUCTS = range(6)
-_SMALL = 1e6  # counts up to here are safe to multiply eight at a time
 
 
-def _state(count, gamma, alpha, average, products=True) -> Words:
+def _state(count, gamma, alpha, average, products=0.0) -> Words:
     total = count.sum(axis=0) + gamma * alpha.sum()
     lag = np.zeros(count.shape if average else (0, count.shape[1]))
-    lazy = np.array([1.0, gamma, 0.0, 0.0, 0.0, float(products)])
+    lazy = np.array([1.0, gamma, 0.0, 0.0, 0.0, products])
     return Words(count, total, lag, alpha, float(alpha.sum()), lazy)
 
 
@@ -79,13 +78,15 @@ def empty(n_features: int, n_classes: int) -> Words:
     return _state(np.zeros((n_features, n_classes)), 0.0, np.ones(n_features), False)
 
 
-def start(spec: Dirichlet, tally: Words, total: float, init: str, average: bool, stream: bool):
+def start(
+    spec: Dirichlet, tally: Words, total: float, init: str, average: bool, stream: bool
+) -> Words:
     """Build the initial state from the prior and the word counts of the classes (`tally`).
 
     init="prior" starts at alpha counts of each word; init="generative" at the smoothed counts of
     the data, at a mass of one document over all classes.
     """
-    W, K = tally.count.shape
+    W, K = tally.counts.shape
     if spec.alpha is None:
         alpha = np.full(W, float(spec.strength) * tally.total.sum() / max(W * K, 1))
         if not alpha.any():
@@ -94,15 +95,32 @@ def start(spec: Dirichlet, tally: Words, total: float, init: str, average: bool,
         try:
             alpha = np.array(np.broadcast_to(np.asarray(spec.alpha, dtype=np.float64), (W,)))
         except ValueError as error:
-            raise OptionError(f"prior: alpha needs one number, or one for each of {W} words") from error
+            raise OptionError(
+                f"prior: alpha needs one number, or one for each of {W} words"
+            ) from error
     if not np.all((alpha > 0) & np.isfinite(alpha)):
         raise OptionError("prior: alpha must be > 0 for every word")
-    # products of counts stay in range only if no count is extreme, now or later
-    top = max(tally.count.max(initial=0.0), alpha.max())
-    products = top < 1e20 and alpha.min() > 1e-10
+    products = _safe_products(max(tally.counts.max(initial=1.0), alpha.max()), alpha.min(), total)
     if init == "prior":
         return _state(np.repeat(alpha[:, None], K, axis=1), 0.0, alpha, average, products)
-    return _state(tally.count / total, 1.0 / total, alpha, average, products)
+    return _state(tally.counts / total, 1.0 / total, alpha, average, products)
+
+
+def _safe_products(most: float, least: float, total: float) -> float:
+    """How many counts can be multiplied before their exponents must be set aside.
+
+    No count exceeds `most` by much, and an interior step leaves no less than half of what the prior
+    gave in one step, rho alpha / n. Zero where counts are too extreme to be multiplied at all.
+    """
+    bits = max(np.log2(most) + 10.0, 10.0 - np.log2(least / total**2))
+    factors = float(np.floor(1000.0 / bits))
+    return factors if factors > 10.0 else 0.0
+
+
+def brace(block: Words, largest: float) -> None:
+    """Stop multiplying counts if the next ones may be too large for it."""
+    if largest > 1e6:
+        block.lazy[PRODUCTS] = 0.0
 
 
 def averaged(block: Words) -> Words:
@@ -110,24 +128,24 @@ def averaged(block: Words) -> Words:
     weight = block.lazy[WEIGHT]
     if not block.lag.size or weight == 0:
         return block
-    count = block.count * (block.lazy[LAG_SCALE] / weight)
+    count = block.counts * (block.lazy[LAG_SCALE] / weight)
     count -= block.lag / weight
     gamma = block.lazy[LAG_GAMMA] / weight
     cell = count + gamma * block.alpha[:, None]
     if not cell.min() > 0:  # rounding of a collapsed cell
         floor = 1e-12 * cell.max()
         count = np.maximum(count, floor - gamma * block.alpha[:, None])
-    return _state(count, gamma, block.alpha, False, bool(block.lazy[PRODUCTS]))
+    return _state(count, gamma, block.alpha, False, block.lazy[PRODUCTS])
 
 
 def with_classes(block: Words, order: np.ndarray, mass: float) -> Words:
-    """Arrange the classes in `order`; -1 is a new one: `mass` mean documents of the prior's words."""
+    """Arrange the classes in `order`; -1 is a new one: `mass` documents of the prior's words."""
     words = mass * block.total.mean()
     cells = block.alpha * (words / block.alpha_total / block.lazy[SCALE])
     total = np.append(block.total, words + block.lazy[GAMMA] * block.alpha_total)
     none = np.zeros((len(block.lag), 1))
     return block._replace(
-        count=np.ascontiguousarray(np.hstack([block.count, cells[:, None]])[:, order]),
+        counts=np.ascontiguousarray(np.hstack([block.counts, cells[:, None]])[:, order]),
         lag=np.ascontiguousarray(np.hstack([block.lag, none])[:, order]),
         total=total[order],
     )
@@ -139,8 +157,8 @@ def penalty(block: Words) -> float:
 
 
 def log_probabilities(block: Words) -> np.ndarray:
-    """ln p(word | class), as (class, word)."""
-    cells = block.lazy[SCALE] * block.count + block.lazy[GAMMA] * block.alpha[:, None]
+    """Ln p(word | class), as (class, word)."""
+    cells = block.lazy[SCALE] * block.counts + block.lazy[GAMMA] * block.alpha[:, None]
     return np.ascontiguousarray((np.log(cells) - np.log(cells.sum(axis=0))).T)
 
 
@@ -151,48 +169,50 @@ def sample(block: Words, codes: np.ndarray, lengths: np.ndarray, rng) -> np.ndar
     return np.stack([rng.multinomial(n, p[k]) for k, n in zip(codes, lengths, strict=True)])
 
 
-# --- compiled --------------------------------------------------------------------------------------
+# --- compiled ------------------------------------------------------------------------------------
 
 
 @add_scores.register(Words)
 def _add_scores(block, rows, i, a, room):
     product, exponent, term, term_exponent = 0, 1, 2, 3
-    fill(room, product, 1.0)
-    fill(room, exponent, 0.0)
-    fill(room, LEVERAGE, 0.0)
     scale = block.lazy[SCALE]
     gamma = block.lazy[GAMMA] / scale
-    most = 3.0 if block.lazy[PRODUCTS] > 0.0 else 0.0
+    most = min(8.0, block.lazy[PRODUCTS])
+    room_for_more = block.lazy[PRODUCTS] - most
+    for k in range(a.shape[0]):
+        room.numbers[product, k] = 1.0
+        room.numbers[exponent, k] = 0.0
+        room.numbers[LEVERAGE, k] = 0.0
     length, waiting, calls = 0.0, 0.0, 1.0
     for j in range(rows.indptr[i], rows.indptr[i + 1]):
         w, x = rows.indices[j], rows.values[j]
         length += x
         smoothing = gamma * block.alpha[w]
-        if x <= most and x == np.floor(x):
-            while x > 0.0:
+        if x <= most and x == np.floor(x):  # a small count: multiply
+            waiting += x
+            while x > 1.0:
                 for k in range(a.shape[0]):
-                    room.numbers[product, k] *= block.count[w, k] + smoothing
-                x -= 1.0
-                waiting += 1.0
-            if waiting > 5.0:  # at most eight factors between two foldings
+                    cell = block.counts[w, k] + smoothing
+                    room.numbers[product, k] *= cell * cell
+                x -= 2.0
+            if x > 0.0:
+                for k in range(a.shape[0]):
+                    room.numbers[product, k] *= block.counts[w, k] + smoothing
+            if waiting > room_for_more:
                 set_exponents_aside(room, product, exponent)
                 waiting = 0.0
                 calls += 1.0
         else:
             for k in range(a.shape[0]):
-                room.numbers[term, k] = block.count[w, k] + smoothing
-            fill(room, term_exponent, 0.0)
-            set_exponents_aside(room, term, term_exponent)
-            logs(room, term, term_exponent, 1.0)
+                room.numbers[term, k] = block.counts[w, k] + smoothing
+            take_logs(room, term, term_exponent)
             for k in range(a.shape[0]):
                 a[k] += x * room.numbers[term, k]
     for k in range(a.shape[0]):  # the total of a class, in the scale its words are held in
         room.numbers[term, k] = block.total[k] / scale
-    fill(room, term_exponent, 0.0)
+    take_logs(room, term, term_exponent)
     set_exponents_aside(room, product, exponent)
-    set_exponents_aside(room, term, term_exponent)
     logs(room, product, exponent, calls)
-    logs(room, term, term_exponent, 1.0)
     for k in range(a.shape[0]):
         a[k] += room.numbers[product, k] - length * room.numbers[term, k]
 
@@ -202,7 +222,7 @@ def _absorb(block, rows, i, r):
     for k in range(r.shape[0]):
         if r[k] > 0.0:
             for j in range(rows.indptr[i], rows.indptr[i + 1]):
-                block.count[rows.indices[j], k] += r[k] * rows.values[j]
+                block.counts[rows.indices[j], k] += r[k] * rows.values[j]
                 block.total[k] += r[k] * rows.values[j]
 
 
@@ -236,7 +256,7 @@ def _most_decay_check(projection):
     return 1.0 - 1e-12
 
 
-_NEGLIGIBLE = 1e-2  # a change this small beside the prior's own is not worth a visit to the words
+_NEGLIGIBLE = 1e-3  # a change this small beside the prior's own is not worth a visit to the words
 
 
 @move.register(Words)
@@ -249,37 +269,72 @@ def _move(block, rows, i, r, decay, pull, floor, projection, room):
         lazy[GAMMA] *= keep
         for k in range(K):
             block.total[k] *= keep
-        if lazy[SCALE] < 1e-100:
-            for w in range(block.count.shape[0]):
+        if lazy[SCALE] < 1e-3:  # before digits are lost, fold the scale into the counts
+            for w in range(block.counts.shape[0]):
                 for k in range(K):
-                    block.count[w, k] *= lazy[SCALE]
-            lazy[LAG_SCALE] /= lazy[SCALE]
+                    if block.lag.shape[0] > 0:  # and the average so far into the lag
+                        block.lag[w, k] -= lazy[LAG_SCALE] * block.counts[w, k]
+                    block.counts[w, k] *= lazy[SCALE]
+            lazy[LAG_SCALE] = 0.0
             lazy[SCALE] = 1.0
     if pull != 0.0:
         lazy[GAMMA] += pull
         for k in range(K):
             block.total[k] += pull * block.alpha_total
 
-    scale, gamma, lag = lazy[SCALE], lazy[GAMMA], lazy[LAG_SCALE]
-    averaging = block.lag.shape[0] > 0
+    active = 0
+    for k in range(K):
+        active += abs(r[k]) > _NEGLIGIBLE * floor
+    if 4 * active > K:
+        return _move_all(block, rows, i, r, projection)
     shortened = 0
     for k in range(K):
-        if abs(r[k]) <= _NEGLIGIBLE * floor:
-            continue
-        gained = 0.0
-        for j in range(rows.indptr[i], rows.indptr[i + 1]):
-            w = rows.indices[j]
-            own = scale * block.count[w, k]
-            change = r[k] * rows.values[j]
-            bound = lowest(projection, own, own + gamma * block.alpha[w])
-            if change < bound:
-                change = bound
-                shortened += 1
-            gained += change
-            block.count[w, k] += change / scale
+        if abs(r[k]) > _NEGLIGIBLE * floor:
+            shortened += _move_one(block, rows, i, r[k], k, projection)
+    return shortened
+
+
+@helper
+def _move_one(block, rows, i, r, k, projection):
+    """Move one class, word by word."""
+    scale, gamma, lag = block.lazy[SCALE], block.lazy[GAMMA], block.lazy[LAG_SCALE]
+    shortened, gained = 0, 0.0
+    for j in range(rows.indptr[i], rows.indptr[i + 1]):
+        w = rows.indices[j]
+        own = scale * block.counts[w, k]
+        change = r * rows.values[j]
+        bound = lowest(projection, own, own + gamma * block.alpha[w])
+        if change < bound:
+            change = bound
+            shortened = 1
+        gained += change
+        block.counts[w, k] += change / scale
+        if block.lag.shape[0] > 0:
+            block.lag[w, k] += lag * change / scale
+    block.total[k] += gained
+    return shortened
+
+
+@helper
+def _move_all(block, rows, i, r, projection):
+    """Move all classes of a word at once: the same, in loops over contiguous classes."""
+    scale, gamma = block.lazy[SCALE], block.lazy[GAMMA]
+    unit, lag = 1.0 / scale, block.lazy[LAG_SCALE] / scale
+    averaging = block.lag.shape[0] > 0
+    shortened = 0
+    for j in range(rows.indptr[i], rows.indptr[i + 1]):
+        w, x = rows.indices[j], rows.values[j]
+        smoothing = gamma * block.alpha[w]
+        for k in range(r.shape[0]):
+            own = scale * block.counts[w, k]
+            bound = lowest(projection, own, own + smoothing)
+            wanted = r[k] * x
+            shortened += wanted < bound
+            change = wanted if wanted > bound else bound
+            block.total[k] += change
+            block.counts[w, k] += change * unit
             if averaging:
-                block.lag[w, k] += lag * change / scale
-        block.total[k] += gained
+                block.lag[w, k] += change * lag
     return shortened
 
 

@@ -22,15 +22,20 @@ class SparseRows(NamedTuple):
     indptr: np.ndarray
 
 
+def _view(array, dtype) -> np.ndarray:
+    """The array in a fixed type and layout; read-only, whatever it was, for one compiled type."""
+    view = np.ascontiguousarray(array, dtype=dtype).view()
+    view.flags.writeable = False
+    return view
+
+
 def dense_rows(X: np.ndarray) -> DenseRows:
-    return DenseRows(np.ascontiguousarray(X, dtype=np.float64))
+    return DenseRows(_view(X, np.float64))
 
 
 def sparse_rows(X) -> SparseRows:
     """View any matrix as sparse rows; a CSR matrix of float64 is not copied."""
     csr = X if sp.issparse(X) and X.format == "csr" else sp.csr_array(X)
-    return SparseRows(
-        np.ascontiguousarray(csr.data, dtype=np.float64),
-        np.ascontiguousarray(csr.indices, dtype=np.int32),
-        np.ascontiguousarray(csr.indptr, dtype=np.int64),
-    )
+    # unsigned indices: compiled code then need not ask whether one counts from the end
+    indices = _view(csr.indices, np.int32).view(np.uint32)
+    return SparseRows(_view(csr.data, np.float64), indices, _view(csr.indptr, np.int64))

@@ -18,13 +18,9 @@ repeats, and ratios are of medians.
 
 from __future__ import annotations
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"  # before NumPy is imported
-
 import argparse
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -46,6 +42,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 
 import discem
 from discem.datasets import DataNotFoundError, docstrings, load_text
@@ -214,13 +211,14 @@ def limits(X: Any, n_classes: int) -> dict[str, float]:
         "vocabulary": X.shape[1],
         "classes": n_classes,
         "stored_words": int(X.nnz),
-        "table_bytes_visited": int(X.nnz) * n_classes * 8,
-        "logs_one_per_visit": int(X.nnz) * n_classes,
-        "logs_one_per_class_and_document": X.shape[0] * n_classes,
+        "table_bytes": int(X.nnz) * n_classes * 8,
+        "logs_of_visits": int(X.nnz) * n_classes,
+        "logs_of_documents": X.shape[0] * n_classes,
     }
 
 
 def main() -> None:
+    """Measure, print, and write JSON on request."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", metavar="DIR", help="folder of data sets (default: DISCEM_DATA)")
     parser.add_argument("--repeat", type=int, default=5, help="repeats of each (default 5)")
@@ -244,9 +242,9 @@ def main() -> None:
     show(f"Words: {name}, {X.shape[0]} documents, {y.max() + 1} classes", words, next(iter(words)))
     print(
         f"the limit: {size['stored_words']} stored words x {size['classes']} classes x 8 bytes ="
-        f" {size['table_bytes_visited'] / 1e6:.0f} MB of table visited an epoch;\n"
-        f"logarithms: {size['logs_one_per_visit'] / 1e6:.1f} million at one a visit,"
-        f" {size['logs_one_per_class_and_document'] / 1e6:.2f} million at one per class and document"
+        f" {size['table_bytes'] / 1e6:.0f} MB of table visited an epoch;\nlogarithms:"
+        f" {size['logs_of_visits'] / 1e6:.1f} million at one a visit,"
+        f" {size['logs_of_documents'] / 1e6:.2f} million at one per class and document"
     )
     numbers, count = measure_numbers(*load_digits(return_X_y=True), options.repeat)
     notes = {method: f"({epochs} epochs)" for method, epochs in count.items()}
@@ -263,4 +261,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with threadpool_limits(1):
+        main()

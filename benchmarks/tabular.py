@@ -1,4 +1,4 @@
-"""Accuracy and log-loss on tables beside the usual classifiers: what the README's figures come from.
+"""Accuracy and log-loss on tables beside the usual classifiers: the figures of the README.
 
 Each data set is cut into five stratified folds; each method trains on four and is tested on the
 fifth; a split is one such cutting, and the table gives the mean over splits and, after ±, their
@@ -54,7 +54,7 @@ class Calibrated:
 
 
 def methods(boosting: bool) -> dict[str, Callable[[int], Any]]:
-    """Fresh classifiers by name, each from a seed. Only logistic regression needs scaled columns."""
+    """Fresh classifiers by name, each from a seed; only logistic regression needs scaling."""
 
     def logistic(seed: int) -> Any:
         return make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000))

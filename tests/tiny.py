@@ -5,7 +5,7 @@ import copy
 import numpy as np
 
 from discem import Dirichlet, Interior, NormalGamma, models
-from discem.engines.sequential import FIGURES, Learner, sweep, tally
+from discem.engines.sequential import FIGURES, Learner, sweep
 from discem.families import FAMILIES, family_of, gaussian, make_room, words
 from discem.io.rows import dense_rows, sparse_rows
 from discem.losses import Labels
@@ -40,10 +40,8 @@ def labels(y):
 
 def count(family, X, targets, weights=None, K=3):
     """The statistics of the data."""
-    empty = models.empty(FAMILIES[family], X.shape[1], K)
     weights = np.ones(len(X)) if weights is None else weights
-    tally.plain(empty, VIEW[family](X), targets, weights, np.zeros(K), np.empty(K))
-    return empty
+    return models.collect(FAMILIES[family], VIEW[family](X), targets, weights, X.shape[1], K)
 
 
 def begin(family, X, y, prior=None, alpha=1.0, init="generative", average=False, K=3):

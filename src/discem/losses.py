@@ -7,6 +7,7 @@ its *claim* (how much of the joint it explains) and which classes it *admits*.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import exp, inf, log
 from typing import Any, NamedTuple
 
@@ -141,6 +142,20 @@ def _never_unlabelled(targets, i):
     return False
 
 
+def parts(targets: Any, weights: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Split targets into plain labels with weights, before anything is known of the scores.
+
+    Unlabelled rows have no part; a label set is shared evenly.
+    """
+    if isinstance(targets, Labels):
+        yield targets.codes, np.where(targets.codes >= 0, weights, 0.0)
+        return
+    share = np.asarray(targets[0], dtype=np.float64)
+    share = share / share.sum(axis=1, keepdims=True)
+    for k in range(share.shape[1]):
+        yield np.full(len(share), k), weights * share[:, k]
+
+
 # --- losses --------------------------------------------------------------------------------------
 
 
@@ -184,16 +199,24 @@ def _ncll(loss, a, targets, i, w):
     return total - claimed
 
 
-@evaluate.register(Hinge)
-def _hinge(loss, a, targets, i, w):
+@helper
+def best_answers(a, targets, i):
+    """The best right and the best wrong class (-1 if there is none)."""
     right, wrong = -1, -1
     for k in range(a.shape[0]):
-        w[k] = 0.0
         if admits(targets, i, k):
             if right < 0 or a[k] > a[right]:
                 right = k
         elif wrong < 0 or a[k] > a[wrong]:
             wrong = k
+    return right, wrong
+
+
+@evaluate.register(Hinge)
+def _hinge(loss, a, targets, i, w):
+    right, wrong = best_answers(a, targets, i)
+    for k in range(a.shape[0]):
+        w[k] = 0.0
     if wrong < 0:
         return 0.0
     value = loss.margin - (a[right] - a[wrong])

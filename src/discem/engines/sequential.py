@@ -8,14 +8,15 @@ weights, and moves the statistics:
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import numpy as np
 
 from .._compile import helper, kernel
 from ..families import LEVERAGE, make_room
-from ..losses import Hinge, admits, claim, evaluate, log_sum_exp, unlabelled
-from ..models import add_row, averaged, n_classes, remember, scores, update
+from ..losses import best_answers, claim, evaluate, log_sum_exp, unlabelled
+from ..models import averaged, n_classes, remember, scores, update
 from ..projections import damp
 from ..schedules import Schedule, step_sizes
 
@@ -30,16 +31,15 @@ def measure(a, targets, i, weight, unused, figures):
     figures[ROWS] += 1.0
     if unlabelled(targets, i):
         return
-    best = 0
-    for k in range(1, a.shape[0]):
-        if a[k] > a[best]:
-            best = k
-    figures[WEIGHT] += weight
+    right, wrong = best_answers(a, targets, i)
+    margin = a[right] - a[wrong] if wrong >= 0 else inf
     claimed = claim(targets, i, a, unused)
+    figures[WEIGHT] += weight
     figures[NLL_SUM] -= weight * claimed
     figures[NCLL_SUM] += weight * (log_sum_exp(a) - claimed)
-    figures[HINGE_SUM] += weight * evaluate(Hinge(1.0), a, targets, i, unused)
-    if admits(targets, i, best):
+    if margin < 1.0:
+        figures[HINGE_SUM] += weight * (1.0 - margin)
+    if margin > 0.0 or (margin == 0.0 and right < wrong):  # as argmax breaks ties
         figures[CORRECT] += weight
 
 
@@ -82,18 +82,6 @@ def sweep(model, loss, projection, rows, targets, weights, order, rho, share, n,
             )
             figures[SHORTENED] += 1.0 if shortened > 0 else 0.0
         remember(model, share[step])
-
-
-@kernel
-def tally(model, rows, targets, weights, even, w):
-    """Add every labelled row to an empty model: the statistics of the generative estimate."""
-    for i in range(weights.shape[0]):
-        if unlabelled(targets, i):
-            continue
-        claim(targets, i, even, w)
-        for k in range(w.shape[0]):
-            w[k] *= weights[i]
-        add_row(model, rows, i, w)
 
 
 @kernel

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from copy import deepcopy
+from collections import deque
 from collections.abc import Callable
+from copy import deepcopy
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -24,7 +25,6 @@ from ..engines.sequential import (
     Learner,
     measure_rows,
     score,
-    tally,
 )
 from ..exceptions import InputError, OptionError
 from ..losses import NLL, Hinge, Labels, resolve_loss
@@ -290,8 +290,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     def _start(self, rows, targets, weights, unit: float, stream: bool = False) -> None:
         """Take the statistics of the rows and begin at the prior or at the generative estimate."""
         K, d = len(self.classes_), self.n_features_in_
-        counted = models.empty(self._family, d, K)
-        tally(counted, rows, targets, weights, np.zeros(K), np.empty(K))
+        counted = models.collect(self._family, rows, targets, weights, d, K)
         loss = resolve_loss(self.loss)
         average = self._auto_average(loss) if self.average == "auto" else bool(self.average)
         prior, alpha = self._resolve_prior(d)
@@ -308,7 +307,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         self._note(counted)
         self._weight_unit = unit
         self._seen = 0.0 if stream else total
-        self.class_count_ = counted.classes.counts
+        self.class_count_ = counted.classes
         self.temperature_ = 1.0
         self._prior_shift = np.zeros(K)
         self.history_: list[dict[str, float]] = []
@@ -346,11 +345,13 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
 
     def _train(self, rows, targets, weights, train, held, rng) -> None:
         best, best_model, waited = np.inf, None, 0
+        recent: deque[float] = deque(maxlen=self.n_iter_no_change)
         progress = Progress(self.verbose, self.max_iter, len(train))
         for _ in range(self.max_iter):
             order = rng.permutation(train) if self.shuffle else train
             record = self._epoch(rows, targets, weights, order, progress)
-            watched = record["loss"]
+            recent.append(record["loss"])
+            watched = sum(recent) / len(recent)  # that of a single epoch is noisy
             if len(held):
                 record |= self._measure(rows, targets, weights, held, "validation_")
                 watched = record["validation_loss"]

@@ -25,7 +25,7 @@ max_iter : int, default=100
     Epochs at most.
 tol : float or None, default=1e-3
     Stop when the loss has not fallen by this share of itself for `n_iter_no_change` epochs: the loss
-    of the held-out rows with early stopping, else the progressive loss.
+    of the held-out rows with early stopping, else the progressive loss, averaged over as many.
 n_iter_no_change : int, default=10
 early_stopping : bool, default=False
     Hold out `validation_fraction` of the labelled rows, stop by their loss, keep the best model.

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from ..exceptions import InputError
@@ -81,6 +80,8 @@ def check_y(y, n_rows: int, labels: bool = True) -> np.ndarray:
         raise InputError(f"Input y contains infinity at row {int(np.argmax(np.isinf(y)))}")
     known = _known(y)
     if len(known):
+        from sklearn.utils.multiclass import check_classification_targets  # not in sklearn.base
+
         check_classification_targets(known)
     elif labels:
         raise InputError("y has no label at all: every row is None or NaN")

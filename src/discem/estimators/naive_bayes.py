@@ -207,8 +207,8 @@ class MultinomialNB(GenerativeClassifier):
         return summary | {"perplexity": float(np.exp(min(exponent, 700.0)))}
 
     def _note(self, counted):
-        rows = max(float(counted.classes.counts.sum()), 1e-300)
-        self.mean_length_ = float(counted.features.total.sum()) / rows
+        rows = max(float(counted.classes.sum()), 1e-300)
+        self.mean_length_ = float(counted.features.sum()) / rows
 
     def _brace(self, rows):
         words.brace(self._learner.state.features, rows.values.max(initial=0.0))

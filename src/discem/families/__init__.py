@@ -1,17 +1,17 @@
 """Exponential families, one a file, each with the same things in the same order.
 
 Numbers (NumPy): ``statistics``, ``natural`` (theta of mu), ``mean`` (mu of theta),
-``log_normalizer``. State: a NamedTuple of arrays over (feature, class), with ``empty``, ``start``,
-``averaged``, ``with_classes``, ``penalty``, ``sample``. Compiled: ``add_scores``, ``absorb``,
-``move``, ``tick``.
+``log_normalizer``. State: a NamedTuple of arrays over (feature, class), with ``collect`` (of the
+data), ``start``, ``averaged``, ``with_classes``, ``penalty``. Compiled: ``joint_scores``, ``move``,
+``tick``.
 """
 
 from types import ModuleType
 from typing import Any
 
 from . import gaussian, words
-from ._logs import Room, make_room, take_logs
-from ._protocol import LEVERAGE, SHARES, absorb, add_scores, move, tick
+from ._logs import Room, make_room
+from ._protocol import LEVERAGE, SHARES, joint_scores, move, tick
 
 FAMILIES: dict[str, ModuleType] = {"gaussian": gaussian, "words": words}
 _MODULE_OF = {gaussian.Gaussian: gaussian, words.Words: words}
@@ -27,13 +27,11 @@ __all__ = [
     "LEVERAGE",
     "SHARES",
     "Room",
-    "absorb",
-    "add_scores",
     "family_of",
     "gaussian",
+    "joint_scores",
     "make_room",
     "move",
-    "take_logs",
     "tick",
     "words",
 ]

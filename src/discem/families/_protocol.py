@@ -9,17 +9,13 @@ LEVERAGE = 5  # and the one where a family leaves how much a step would move the
 
 
 @generic
-def add_scores(block, rows, i, a, room):
-    """Add ``ln p(x_i | k)`` to ``a[k]`` for every class k; a missing cell adds nothing.
+def joint_scores(block, rows, i, a, room):
+    """Write ``ln p(y=k) + ln p(x_i | k)`` into ``a[k]`` for every class k.
 
-    Row SHARES of the room holds p(y=k). Row LEVERAGE gets the derivative of a_k by the weight r_k
+    A missing cell adds nothing. Row SHARES of the room holds p(y=k), whose logarithm is best taken
+    with the others. Row LEVERAGE gets the derivative of a_k by the weight r_k
     that `move` would apply, or 0 where the family has no need of damping.
     """
-
-
-@generic
-def absorb(block, rows, i, r):
-    """Add ``r_k >= 0`` times the statistics of row i to class k of a block made by `empty`."""
 
 
 @generic

@@ -18,7 +18,7 @@ from ..exceptions import OptionError
 from ..priors import NormalGamma, PaperNormalGamma
 from ..projections import Check, Interior
 from ._logs import logs, set_exponents_aside
-from ._protocol import LEVERAGE, SHARES, absorb, add_scores, move, tick
+from ._protocol import LEVERAGE, SHARES, joint_scores, move, tick
 
 # --- the family in numbers: the last axis is (x, x^2) or its dual --------------------------------
 
@@ -69,7 +69,7 @@ class Gaussian(NamedTuple):
 
 
 SHIFT, SCALE, LOG_UNIT = range(3)
-MEAN, VARIANCE, COUNT = range(3)  # `empty` blocks have a third layer to count in
+MEAN, VARIANCE = range(2)
 
 
 def _state(shift, scale, mass, mean, variance, prior, average) -> Gaussian:
@@ -79,16 +79,26 @@ def _state(shift, scale, mass, mean, variance, prior, average) -> Gaussian:
     return Gaussian(units, mass, factors, lags, np.zeros(1), prior)
 
 
-def empty(n_features: int, n_classes: int) -> Gaussian:
-    """Factors that have seen nothing: rows are added to them by `absorb`, in raw units."""
-    zero, one = np.zeros(n_features), np.ones(n_features)
-    nothing = np.zeros((n_features, n_classes))
-    block = _state(zero, one, zero, nothing, nothing, NormalGamma(0.0, 0.0, zero, one), False)
-    return block._replace(factors=np.zeros((n_features, 3, n_classes)))
+def collect(rows, parts, n_features: int, n_classes: int) -> np.ndarray:
+    """Mean, variance and weight of the cells seen of each feature in each class, as (3, d, K)."""
+    moments = np.zeros((3, n_features, n_classes))
+    for codes, weights in parts:
+        order = np.argsort(codes, kind="stable")
+        first = np.searchsorted(codes[order], np.arange(n_classes + 1))
+        for k in np.unique(codes[codes >= 0]):
+            members = order[first[k] : first[k + 1]]
+            cells, weight = rows.values[members], weights[members, None]
+            seen = np.where(np.isnan(cells), 0.0, weight)
+            count = seen.sum(axis=0)
+            share = seen / np.maximum(count, 1e-300)
+            mean = (share * np.nan_to_num(cells)).sum(axis=0)
+            off = np.nan_to_num(cells - mean)
+            moments[:, :, k] = mean, (share * off * off).sum(axis=0), count
+    return moments
 
 
 def start(
-    spec: Any, tally: Gaussian, total: float, init: str, average: bool, stream: bool
+    spec: Any, tally: np.ndarray, total: float, init: str, average: bool, stream: bool
 ) -> Gaussian:
     """Build the initial state from the prior and the class moments of the data (`tally`).
 
@@ -97,7 +107,7 @@ def start(
     is in the data's units, a column that never varies has none: it says nothing of the class, and
     is left out by giving it NaN for a scale, unless more of a `stream` may yet come.
     """
-    d, _, K = tally.factors.shape
+    _, d, K = tally.shape
     prior: NormalGamma | PaperNormalGamma
     if isinstance(spec, PaperNormalGamma):  # the paper's equations are in raw units
         shift, scale, prior = np.zeros(d), np.ones(d), spec
@@ -119,7 +129,7 @@ def start(
         mass = np.full(d, float(K))
         m, v = np.repeat(m0, K, axis=1), np.repeat(v0, K, axis=1)
     else:
-        raw_mean, raw_variance, n = np.moveaxis(tally.factors, 1, 0)
+        raw_mean, raw_variance, n = tally
         known = (n > 0) & np.isfinite(scale)[:, None]
         data_mean = np.where(known, (raw_mean - shift[:, None]) / scale[:, None], m0)
         data_variance = np.where(known, raw_variance / scale[:, None] ** 2, v0)
@@ -131,9 +141,9 @@ def start(
     return _state(shift, scale, mass, m, v, prior, average)
 
 
-def _units(tally: Gaussian) -> tuple[np.ndarray, ...]:
+def _units(tally: np.ndarray) -> tuple[np.ndarray, ...]:
     """Overall mean and deviation, within-class variance in units of it, and what is constant."""
-    mean, variance, count = np.moveaxis(tally.factors, 1, 0)
+    mean, variance, count = tally
     share = count / np.maximum(count.sum(axis=1, keepdims=True), 1e-300)
     shift = (share * mean).sum(axis=1)
     size = np.maximum(np.abs(shift), np.abs(mean).max(axis=1, initial=0.0))
@@ -218,15 +228,16 @@ _WIDE = 1e150
 _NARROW = 1e-290
 
 
-@add_scores.register(Gaussian)
-def _add_scores(block, rows, i, a, room):
+@joint_scores.register(Gaussian)
+def _joint_scores(block, rows, i, a, room):
     squares, product, exponent = 0, 1, 2
     for k in range(a.shape[0]):
         room.numbers[squares, k] = 0.0
-        room.numbers[product, k] = 1.0
+        room.numbers[product, k] = 1.0 / (room.numbers[SHARES, k] * room.numbers[SHARES, k])
         room.numbers[exponent, k] = 0.0
         room.numbers[LEVERAGE, k] = 0.0
-    constant, calls = 0.0, 0.0
+    set_exponents_aside(room, product, exponent)
+    constant, calls = 0.0, 1.0
     for d in range(block.factors.shape[0]):
         x = (rows.values[i, d] - block.units[SHIFT, d]) / block.units[SCALE, d]
         if isnan(x):
@@ -245,24 +256,8 @@ def _add_scores(block, rows, i, a, room):
         calls += 1.0
     logs(room, product, exponent, calls)
     for k in range(a.shape[0]):
-        a[k] -= constant + 0.5 * (room.numbers[squares, k] + room.numbers[product, k])
+        a[k] = -constant - 0.5 * (room.numbers[squares, k] + room.numbers[product, k])
         room.numbers[LEVERAGE, k] /= room.numbers[SHARES, k]
-
-
-@absorb.register(Gaussian)
-def _absorb(block, rows, i, r):
-    for d in range(block.factors.shape[0]):
-        x = rows.values[i, d]
-        if isnan(x):
-            continue
-        for k in range(r.shape[0]):
-            if r[k] > 0.0:
-                block.factors[d, COUNT, k] += r[k]
-                share = r[k] / block.factors[d, COUNT, k]
-                u = x - block.factors[d, MEAN, k]
-                variance = block.factors[d, VARIANCE, k]
-                block.factors[d, MEAN, k] += share * u
-                block.factors[d, VARIANCE, k] += share * ((1.0 - share) * u * u - variance)
 
 
 @generic

@@ -8,6 +8,7 @@ of the words in order, without the multinomial coefficient (which no class can c
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from ..exceptions import OptionError
 from ..priors import Dirichlet
 from ..projections import Check, Interior
 from ._logs import logs, set_exponents_aside, take_logs
-from ._protocol import LEVERAGE, absorb, add_scores, move, tick
+from ._protocol import LEVERAGE, SHARES, joint_scores, move, tick
 
 # --- the family in numbers: one word; the last axis is the vocabulary ----------------------------
 
@@ -73,22 +74,37 @@ def _state(count, gamma, alpha, average, products=0.0) -> Words:
     return Words(count, total, lag, alpha, float(alpha.sum()), lazy)
 
 
-def empty(n_features: int, n_classes: int) -> Words:
-    """Counts of nothing: documents are added to them by `absorb`."""
-    return _state(np.zeros((n_features, n_classes)), 0.0, np.ones(n_features), False)
+_SLICE = 1 << 20  # stored words to add up at a time
+
+
+def collect(rows, parts, n_features: int, n_classes: int) -> np.ndarray:
+    """Weighted counts of each word in each class, as (W, K)."""
+    counts = np.zeros((n_features, n_classes))
+    lengths = np.diff(rows.indptr)
+    cuts = np.searchsorted(rows.indptr, np.arange(0, rows.indptr[-1], _SLICE))
+    for codes, weights in parts:
+        codes = np.maximum(codes, 0)  # an unlabelled row adds nothing, anywhere
+        for first, last in pairwise(np.unique([0, *cuts, len(lengths)])):
+            stored = slice(rows.indptr[first], rows.indptr[last])
+            size = lengths[first:last]
+            cells = rows.indices[stored].astype(np.int64) * n_classes
+            cells += np.repeat(codes[first:last], size)
+            weight = np.repeat(weights[first:last], size)
+            np.add.at(counts.reshape(-1), cells, rows.values[stored] * weight)
+    return counts
 
 
 def start(
-    spec: Dirichlet, tally: Words, total: float, init: str, average: bool, stream: bool
+    spec: Dirichlet, tally: np.ndarray, total: float, init: str, average: bool, stream: bool
 ) -> Words:
     """Build the initial state from the prior and the word counts of the classes (`tally`).
 
     init="prior" starts at alpha counts of each word; init="generative" at the smoothed counts of
     the data, at a mass of one document over all classes.
     """
-    W, K = tally.counts.shape
+    W, K = tally.shape
     if spec.alpha is None:
-        alpha = np.full(W, float(spec.strength) * tally.total.sum() / max(W * K, 1))
+        alpha = np.full(W, float(spec.strength) * tally.sum() / max(W * K, 1))
         if not alpha.any():
             alpha[:] = 1.0
     else:
@@ -100,10 +116,10 @@ def start(
             ) from error
     if not np.all((alpha > 0) & np.isfinite(alpha)):
         raise OptionError("prior: alpha must be > 0 for every word")
-    products = _safe_products(max(tally.counts.max(initial=1.0), alpha.max()), alpha.min(), total)
+    products = _safe_products(max(tally.max(initial=1.0), alpha.max()), alpha.min(), total)
     if init == "prior":
         return _state(np.repeat(alpha[:, None], K, axis=1), 0.0, alpha, average, products)
-    return _state(tally.counts / total, 1.0 / total, alpha, average, products)
+    return _state(tally / total, 1.0 / total, alpha, average, products)
 
 
 def _safe_products(most: float, least: float, total: float) -> float:
@@ -172,18 +188,20 @@ def sample(block: Words, codes: np.ndarray, lengths: np.ndarray, rng) -> np.ndar
 # --- compiled ------------------------------------------------------------------------------------
 
 
-@add_scores.register(Words)
-def _add_scores(block, rows, i, a, room):
+@joint_scores.register(Words)
+def _joint_scores(block, rows, i, a, room):
     product, exponent, term, term_exponent = 0, 1, 2, 3
     scale = block.lazy[SCALE]
     gamma = block.lazy[GAMMA] / scale
     most = min(8.0, block.lazy[PRODUCTS])
     room_for_more = block.lazy[PRODUCTS] - most
     for k in range(a.shape[0]):
-        room.numbers[product, k] = 1.0
+        a[k] = 0.0
+        room.numbers[product, k] = room.numbers[SHARES, k]
         room.numbers[exponent, k] = 0.0
         room.numbers[LEVERAGE, k] = 0.0
-    length, waiting, calls = 0.0, 0.0, 1.0
+    set_exponents_aside(room, product, exponent)
+    length, waiting, calls = 0.0, 0.0, 2.0
     for j in range(rows.indptr[i], rows.indptr[i + 1]):
         w, x = rows.indices[j], rows.values[j]
         length += x
@@ -215,15 +233,6 @@ def _add_scores(block, rows, i, a, room):
     logs(room, product, exponent, calls)
     for k in range(a.shape[0]):
         a[k] += room.numbers[product, k] - length * room.numbers[term, k]
-
-
-@absorb.register(Words)
-def _absorb(block, rows, i, r):
-    for k in range(r.shape[0]):
-        if r[k] > 0.0:
-            for j in range(rows.indptr[i], rows.indptr[i + 1]):
-                block.counts[rows.indices[j], k] += r[k] * rows.values[j]
-                block.total[k] += r[k] * rows.values[j]
 
 
 @generic
@@ -286,38 +295,17 @@ def _move(block, rows, i, r, decay, pull, floor, projection, room):
     for k in range(K):
         active += abs(r[k]) > _NEGLIGIBLE * floor
     if 4 * active > K:
-        return _move_all(block, rows, i, r, projection)
+        return _move_classes(block, rows, i, r, 0, K, projection)
     shortened = 0
     for k in range(K):
         if abs(r[k]) > _NEGLIGIBLE * floor:
-            shortened += _move_one(block, rows, i, r[k], k, projection)
+            shortened += _move_classes(block, rows, i, r, k, k + 1, projection)
     return shortened
 
 
 @helper
-def _move_one(block, rows, i, r, k, projection):
-    """Move one class, word by word."""
-    scale, gamma, lag = block.lazy[SCALE], block.lazy[GAMMA], block.lazy[LAG_SCALE]
-    shortened, gained = 0, 0.0
-    for j in range(rows.indptr[i], rows.indptr[i + 1]):
-        w = rows.indices[j]
-        own = scale * block.counts[w, k]
-        change = r * rows.values[j]
-        bound = lowest(projection, own, own + gamma * block.alpha[w])
-        if change < bound:
-            change = bound
-            shortened = 1
-        gained += change
-        block.counts[w, k] += change / scale
-        if block.lag.shape[0] > 0:
-            block.lag[w, k] += lag * change / scale
-    block.total[k] += gained
-    return shortened
-
-
-@helper
-def _move_all(block, rows, i, r, projection):
-    """Move all classes of a word at once: the same, in loops over contiguous classes."""
+def _move_classes(block, rows, i, r, first, last, projection):
+    """Move the words of a document in the classes from `first` up to `last`."""
     scale, gamma = block.lazy[SCALE], block.lazy[GAMMA]
     unit, lag = 1.0 / scale, block.lazy[LAG_SCALE] / scale
     averaging = block.lag.shape[0] > 0
@@ -325,7 +313,7 @@ def _move_all(block, rows, i, r, projection):
     for j in range(rows.indptr[i], rows.indptr[i + 1]):
         w, x = rows.indices[j], rows.values[j]
         smoothing = gamma * block.alpha[w]
-        for k in range(r.shape[0]):
+        for k in range(first, last):
             own = scale * block.counts[w, k]
             bound = lowest(projection, own, own + smoothing)
             wanted = r[k] * x

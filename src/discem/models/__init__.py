@@ -1,13 +1,13 @@
 """Models: how families make p(y, z, x)."""
 
-from ._protocol import add_row, n_classes, remember, scores, update
-from .naive_bayes import NaiveBayes, averaged, empty, penalty, start, with_classes
+from ._protocol import n_classes, remember, scores, update
+from .naive_bayes import NaiveBayes, Tally, averaged, collect, penalty, start, with_classes
 
 __all__ = [
     "NaiveBayes",
-    "add_row",
+    "Tally",
     "averaged",
-    "empty",
+    "collect",
     "n_classes",
     "penalty",
     "remember",

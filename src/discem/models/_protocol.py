@@ -16,11 +16,6 @@ def scores(model, rows, i, a, room):
 
 
 @generic
-def add_row(model, rows, i, r):
-    """Add ``r_k >= 0`` times the statistics of row i to class k of an empty model."""
-
-
-@generic
 def update(model, rows, i, r, decay, pull, floor, projection, room):
     """Move the statistics: mu <- mu + sum_k r_k E[s(k, z, x_i)] - decay mu + pull (alpha - nu mu).
 

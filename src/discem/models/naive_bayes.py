@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._compile import helper
-from ..families import SHARES, absorb, add_scores, family_of, move, take_logs, tick
+from ..families import SHARES, family_of, joint_scores, move, tick
+from ..losses import parts
 from ..projections import positive
-from ._protocol import add_row, n_classes, remember, scores, update
+from ._protocol import n_classes, remember, scores, update
 
 
 class Classes(NamedTuple):
@@ -29,31 +30,40 @@ class NaiveBayes(NamedTuple):
     features: Any  # the state of a family
 
 
-def empty(family, n_features: int, n_classes: int) -> NaiveBayes:
-    """A model that has seen nothing, to add rows to."""
-    none = Classes(
-        np.zeros(n_classes), np.zeros(n_classes), np.zeros(1), 0.0, 0.0, np.zeros(1), 0.0
-    )
-    return NaiveBayes(none, family.empty(n_features, n_classes))
+class Tally(NamedTuple):
+    """What the data say before training: the statistics of the generative estimate."""
+
+    family: Any
+    classes: np.ndarray  # (K,) weight of each class
+    features: np.ndarray  # as the family collects them
+
+
+def collect(family, rows, targets, weights, n_features: int, n_classes: int) -> Tally:
+    """Add up the statistics of all labelled rows."""
+    classes = np.zeros(n_classes)
+    for codes, weight in parts(targets, weights):
+        known = codes >= 0
+        classes += np.bincount(codes[known], weight[known], minlength=n_classes)
+    features = family.collect(rows, parts(targets, weights), n_features, n_classes)
+    return Tally(family, classes, features)
 
 
 def start(
-    tally: NaiveBayes, prior, alpha: float, init: str, average: bool, stream: bool = False
+    tally: Tally, prior, alpha: float, init: str, average: bool, stream: bool = False
 ) -> NaiveBayes:
     """The initial state: at the prior, or at the closed-form estimate under NLL.
 
-    `tally` holds the statistics of the data, `prior` is that of the features and `alpha` the
-    pseudo-count of each class; `stream` says that more data may come. See the family's `start`.
+    `prior` is that of the features and `alpha` the pseudo-count of each class; `stream` says that
+    more data may come. See the family's own `start`.
     """
-    count, K = tally.classes.counts, len(tally.classes.counts)
-    family = family_of(tally.features)
-    total = float(count.sum())
-    shares = np.ones(K) if init == "prior" else (count + alpha) / (total + K * alpha)
+    family, counts, features = tally
+    K, total = len(counts), float(counts.sum())
+    shares = np.ones(K) if init == "prior" else (counts + alpha) / (total + K * alpha)
     nu = alpha * K / shares.sum() if family.keeps_mass(prior) else 0.0
     lift = float(family.LIFTS_TO_PRIOR)
     classes = Classes(shares, np.zeros(K), np.zeros(1), float(alpha), nu, np.zeros(1), lift)
-    features = family.start(prior, tally.features, max(total, 1.0), init, average, stream)
-    return NaiveBayes(classes, features)
+    block = family.start(prior, features, max(total, 1.0), init, average, stream)
+    return NaiveBayes(classes, block)
 
 
 def averaged(model: NaiveBayes) -> NaiveBayes:
@@ -101,19 +111,7 @@ def fill_shares(classes, room):
 @scores.register(NaiveBayes)
 def _scores(model, rows, i, a, room):
     fill_shares(model.classes, room)
-    for k in range(a.shape[0]):
-        room.numbers[0, k] = room.numbers[SHARES, k]
-    take_logs(room, 0, 1)
-    for k in range(a.shape[0]):
-        a[k] = room.numbers[0, k]
-    add_scores(model.features, rows, i, a, room)
-
-
-@add_row.register(NaiveBayes)
-def _add_row(model, rows, i, r):
-    for k in range(r.shape[0]):
-        model.classes.counts[k] += r[k]
-    absorb(model.features, rows, i, r)
+    joint_scores(model.features, rows, i, a, room)
 
 
 @update.register(NaiveBayes)

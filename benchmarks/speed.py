@@ -10,7 +10,8 @@ Four questions, one table each:
 The corpus is 20 Newsgroups if `--data DIR` (or DISCEM_DATA) holds `20ng/train.txt.gz`, one document
 a line, `label<TAB>words`; else the docstrings of the installed libraries. Methods take turns within
 each repeat, so that a busy moment of the machine hits all of them; medians and minima are over
-repeats, and ratios are of medians.
+repeats. Where the two ratios differ much, the machine was busy: that of minima is then nearer the
+truth.
 
     python benchmarks/speed.py
     python benchmarks/speed.py --data DIR --repeat 9 --json speed.json
@@ -195,12 +196,13 @@ def measure_first_fit(repeat: int) -> Times:
 def show(title: str, times: Times, base: str | None = None, notes: dict[str, str] | None = None):
     """Print one table; ratios are to the method `base`."""
     print(f"\n{title}")
-    ratio = f"{'ratio':>8}" if base else ""
+    ratio = f"{'ratio':>8}{'of minima':>11}" if base else ""
     print(f"{'':<48}{'median, ms':>12}{'min, ms':>10}{ratio}")
     for name, seconds in times.items():
         line = f"{name:<48}{1e3 * median(seconds):12.1f}{1e3 * min(seconds):10.1f}"
         if base:
             line += f"{median(seconds) / median(times[base]):8.2f}"
+            line += f"{min(seconds) / min(times[base]):11.2f}"
         print(line + f"  {(notes or {}).get(name, '')}".rstrip())
 
 

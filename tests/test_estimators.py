@@ -233,6 +233,8 @@ def test_history(Model, capsys):
 @every_model
 def test_stops_when_the_loss_stands_still(Model):
     assert fitted(Model, max_iter=500, tol=0.05, n_iter_no_change=3)[0].n_iter_ < 100
+    still = fitted(Model, max_iter=50, tol=1e-6, n_iter_no_change=3, step=constant(0.0))[0]
+    assert still.n_iter_ == 4  # the first epoch and three that were no better
 
 
 @every_model

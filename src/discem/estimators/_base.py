@@ -6,7 +6,6 @@ import time
 from collections import deque
 from collections.abc import Callable
 from copy import deepcopy
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +34,7 @@ from ._progress import Progress
 
 PROJECTIONS = {"interior": Interior(), "check": Check()}
 MEASURED = ("loss", "nll", "ncll", "hinge", "accuracy")
+NUMBER = int | float | np.integer | np.floating
 AUTO_DAMPING = 0.05  # large steps need it, and reach the optimum twice as fast with it
 
 
@@ -134,6 +134,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         """What `to_linear` is linear in."""
         raise NotImplementedError
 
+    classes_: np.ndarray
+    _learner: Learner
     theta_: dict[str, np.ndarray]
 
     # --- training ---------------------------------------------------------------------------------
@@ -246,14 +248,14 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             raise OptionError(f"step={self.step!r} is neither 'auto' nor a function of t")
         if self.average not in (True, False, "auto"):
             raise OptionError(f"average={self.average!r} must be True, False or 'auto'")
-        if not (isinstance(self.validation_fraction, Real) and 0 < self.validation_fraction < 1):
+        if not (isinstance(self.validation_fraction, NUMBER) and 0 < self.validation_fraction < 1):
             raise OptionError(
                 f"validation_fraction={self.validation_fraction!r} must be between 0 and 1"
             )
         n = self.total_samples
-        if n is not None and not (isinstance(n, Real) and 0 < n < np.inf):
+        if n is not None and not (isinstance(n, NUMBER) and 0 < n < np.inf):
             raise OptionError(f"total_samples={n!r} must be None or a number > 0")
-        if self.tol is not None and not (isinstance(self.tol, Real) and self.tol >= 0):
+        if self.tol is not None and not (isinstance(self.tol, NUMBER) and self.tol >= 0):
             raise OptionError(f"tol={self.tol!r} must be None or a number >= 0")
 
     def _check_data(self, X, y, sample_weight, reset: bool, labels: bool = True):
@@ -360,7 +362,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             progress.epoch(record)
             stop = self.callback is not None and self.callback(self, record) is True
             if self.tol is not None:
-                waited = 0 if watched < best - self.tol * max(abs(best), 1e-2) else waited + 1
+                enough = best - self.tol * max(abs(best), 1e-2) if best < np.inf else best
+                waited = 0 if watched < enough else waited + 1
             if watched < best and len(held):
                 best_model = deepcopy(self._learner.model)
             best = min(best, watched)
@@ -401,7 +404,9 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         figures = np.zeros(len(FIGURES))
         scored = score(self._learner.model, rows, len(weights))[order]
         part = type(targets)(targets[0][order])
-        measure_rows(scored, part, self._learner.loss, weights[order], np.empty(scored.shape[1]), figures)
+        measure_rows(
+            scored, part, self._learner.loss, weights[order], np.empty(scored.shape[1]), figures
+        )
         summary = self._summary(figures, rows, order, weights)
         return {prefix + name: value for name, value in summary.items()}
 
@@ -477,7 +482,9 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             scores = temperature * joint + self._prior_shift
             losses = logsumexp(scores, axis=1) - scores[np.arange(len(rows)), codes]
             # and one more row, wrong by the usual margin: rows may all be right, certainty is not
-            return float(np.dot(weights, losses) + weights.mean() * np.logaddexp(0, temperature * margin))
+            return float(
+                np.dot(weights, losses) + weights.mean() * np.logaddexp(0, temperature * margin)
+            )
 
         found = minimize_scalar(log_loss, bounds=(-12.0, 6.0), method="bounded")
         self.temperature_ = float(np.exp(found.x))

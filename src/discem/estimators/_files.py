@@ -21,9 +21,7 @@ def _skops():
     try:
         import skops.io
     except ImportError as error:
-        raise MissingFilesExtra(
-            "model files need skops: pip install 'discem[files]'"
-        ) from error
+        raise MissingFilesExtra("model files need skops: pip install 'discem[files]'") from error
     return skops.io
 
 

@@ -63,7 +63,7 @@ def test_one_full_batch_of_nll_is_the_map_gaussian():
     state.features.mass[:] /= K
     state = state._replace(classes=state.classes._replace(nu=alpha * K))
     rho = n / (n + alpha * K)
-    after, _ = tiny.run(state, X, y, NLL(), rho, n, Interior(0.9999), batch=n)
+    after, _ = tiny.run(state, X, y, NLL(), rho, n, Interior(0.9999, 0.0), batch=n)
     p, means, _ = tiny.parameters(after)
     for k in range(K):
         own = X[y == k]

@@ -12,6 +12,7 @@ from discem.losses import Labels
 from discem.schedules import step_sizes
 
 PRIOR = {"gaussian": NormalGamma(), "words": Dirichlet(1.0)}
+PLAIN = Interior(0.5, damping=0.0)  # interior steps as method and paper define them
 VIEW = {"gaussian": dense_rows, "words": sparse_rows}
 
 
@@ -50,7 +51,7 @@ def begin(family, X, y, prior=None, alpha=1.0, init="generative", average=False,
     return models.start(counted, prior or PRIOR[family], alpha, init, average)
 
 
-def run(state, X, y, loss, rho, n, projection=Interior(), batch=1, weights=None, sweep=sweep):  # noqa: B008
+def run(state, X, y, loss, rho, n, projection=PLAIN, batch=1, weights=None, sweep=sweep):
     """One pass in order from a copy of `state`; return the new state and the figures."""
     state, (rows, K) = copy.deepcopy(state), (VIEW[name_of(state)](X), models.n_classes(state))
     steps = -(-len(X) // batch)
@@ -67,7 +68,7 @@ def run(state, X, y, loss, rho, n, projection=Interior(), batch=1, weights=None,
     return state, figures
 
 
-def learner(state, loss, schedule, n, average=False, batch=1, projection=Interior()):  # noqa: B008
+def learner(state, loss, schedule, n, average=False, batch=1, projection=PLAIN):
     return Learner(copy.deepcopy(state), loss, projection, schedule, average, n, batch)
 
 

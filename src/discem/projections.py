@@ -21,7 +21,7 @@ class Interior(NamedTuple):
     """
 
     share: float = 0.5
-    damping: float = 0.0
+    damping: float = 0.03
 
 
 class Check(NamedTuple):

@@ -35,7 +35,7 @@ from ._progress import Progress
 PROJECTIONS = {"interior": Interior(), "check": Check()}
 MEASURED = ("loss", "nll", "ncll", "hinge", "accuracy")
 NUMBER = int | float | np.integer | np.floating
-AUTO_DAMPING = 0.05  # large steps need it, and reach the optimum twice as fast with it
+AUTO_DAMPING = 0.05  # of automatic steps, which are large at first and become small
 
 
 class LinearForm(NamedTuple):
@@ -136,7 +136,11 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
 
     classes_: np.ndarray
     _learner: Learner
-    theta_: dict[str, np.ndarray]
+
+    @property
+    def theta_(self) -> dict[str, np.ndarray]:
+        """Natural parameters: of the classes, then of the statistics in their order."""
+        raise NotImplementedError
 
     # --- training ---------------------------------------------------------------------------------
 
@@ -191,8 +195,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
 
         What a stream lacks is filled in as follows. Moments that the prior takes from the data are
         those of the first batch. The number n that the prior is spread over is `total_samples`, or
-        the rows seen so far. A class never seen before starts at the prior's centre with the mass of
-        one row among those seen; while there is a single class its rows are counted (NLL). A row of
+        the rows seen so far. A class never seen before starts at the prior's centre with the mass
+        of one row among those seen; while there is a single class its rows are counted (NLL). A row of
         the mean weight of the first batch takes a whole step.
 
         Parameters
@@ -300,7 +304,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         self._learner = Learner(
             models.start(counted, prior, alpha, self.init, average, stream),
             loss,
-            self._resolve_projection(),
+            self._resolve_projection(loss),
             self._auto_step(loss, total / unit) if self.step == "auto" else self.step,
             average,
             self._spread(total),
@@ -315,13 +319,15 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         self.history_: list[dict[str, float]] = []
         self.n_iter_ = 0
 
-    def _resolve_projection(self) -> Interior | Check:
+    def _resolve_projection(self, loss) -> Any:
         if not isinstance(self.projection, str):
             return self.projection
         projection = PROJECTIONS[self.projection]
-        if self.step == "auto" and isinstance(projection, Interior):
-            return projection._replace(damping=AUTO_DAMPING)
-        return projection
+        if isinstance(projection, Check):
+            return projection
+        if isinstance(loss, NLL):  # its steps are averages, which cannot overshoot
+            return Interior(projection.share, damping=0.0)
+        return Interior(projection.share, AUTO_DAMPING) if self.step == "auto" else projection
 
     def _know(self, found: np.ndarray) -> None:
         """Make room for classes that the model has not met."""
@@ -348,8 +354,9 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     def _train(self, rows, targets, weights, train, held, rng) -> None:
         best, best_model, waited = np.inf, None, 0
         recent: deque[float] = deque(maxlen=self.n_iter_no_change)
-        progress = Progress(self.verbose, self.max_iter, len(train))
-        for _ in range(self.max_iter):
+        epochs = 1 if self._solved(targets) else self.max_iter
+        progress = Progress(self.verbose, epochs, len(train))
+        for _ in range(epochs):
             order = rng.permutation(train) if self.shuffle else train
             record = self._epoch(rows, targets, weights, order, progress)
             recent.append(record["loss"])
@@ -375,6 +382,12 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
                 scored = score(self._learner.model, rows, len(weights))
                 self._calibrate(scored[held], targets.codes[held], weights[held])
         progress.close()
+
+    def _solved(self, targets) -> bool:
+        """Whether the start is the optimum already, so that one pass to measure it is enough."""
+        generative = isinstance(self._learner.loss, NLL) and self.init == "generative"
+        labelled = isinstance(targets, Labels) and not (targets.codes < 0).any()
+        return generative and labelled and self.step == "auto"
 
     def _epoch(self, rows, targets, weights, order, progress) -> dict[str, float]:
         begun = time.perf_counter()
@@ -436,10 +449,10 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X):
         """``p(y | x)`` of every class, ``softmax(temperature_ * ln p(y, x))``.
 
-        Under NCLL these are the probabilities that training made as good as it could. Under NLL they
-        are Bayes' rule on the joint, over-confident where features are dependent. Hinge training
-        fixes only margins: call `calibrate` with held-out rows (early stopping does it with its own)
-        before reading its probabilities.
+        Under NCLL these are the probabilities that training made as good as it could. Under NLL
+        they are Bayes' rule on the joint, over-confident where features are dependent. Hinge
+        training fixes only margins: call `calibrate` with held-out rows (early stopping does it
+        with its own) before reading its probabilities.
         """
         return np.exp(self.predict_log_proba(X))
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-_LOSS = '''loss : {"ncll", "hinge", "nll", "blend"} or loss object, default="ncll"
+_LOSS = """loss : {"ncll", "hinge", "nll", "blend"} or loss object, default="ncll"
     What training minimises: the negative conditional log-likelihood (as logistic regression does),
     the hinge loss (as an SVM does), the negative log-likelihood (plain naive Bayes), or
-    `Blend(kappa)`, NCLL plus kappa times NLL.'''
+    `Blend(kappa)`, NCLL plus kappa times NLL."""
 
-_COMMON = '''init : {"generative", "prior"}, default="generative"
+_COMMON = """init : {"generative", "prior"}, default="generative"
     Start at the closed-form estimate under NLL, or at the prior's own statistics (as the paper).
 step : "auto" or callable, default="auto"
     Size of step t = 1, 2, ...: `inverse(lam)` (the paper's), `power(rho0, t0, kappa)`,
     `constant(rho)` or any function of t. "auto" needs no tuning; with it, interior steps are also
     damped.
 projection : {"interior", "check"}, Interior or Check, default="interior"
-    How counts and variances are kept positive: by shortening the step of the factor concerned, or by
-    the paper's check-step, which lifts what fell out.
+    How counts and variances are kept positive: by shortening the step of the factor concerned, or
+    by the paper's check-step, which lifts what fell out.
 average : bool or "auto", default="auto"
     Predict with the running average of the parameters (weights growing like t^2). "auto" averages
     where it helps: Gaussian factors under a discriminative loss.
@@ -24,7 +24,7 @@ batch_size : int, default=1
 max_iter : int, default=100
     Epochs at most.
 tol : float or None, default=1e-3
-    Stop when the loss has not fallen by this share of itself for `n_iter_no_change` epochs: the loss
+    Stop when the loss has not fallen by this share of itself for `n_iter_no_change` epochs: that
     of the held-out rows with early stopping, else the progressive loss, averaged over as many.
 n_iter_no_change : int, default=10
 early_stopping : bool, default=False
@@ -43,9 +43,9 @@ callback : callable or None, default=None
     Called as ``callback(model, record)`` after each epoch; training stops if it returns True.
 random_state : int, RandomState or None, default=None
 verbose : int, default=0
-    1 shows progress: epoch, loss, accuracy and time left.'''
+    1 shows progress: epoch, loss, accuracy and time left."""
 
-_ATTRIBUTES = '''mu_, theta_ : dicts of arrays
+_ATTRIBUTES = """mu_, theta_ : dicts of arrays
     The model in both its parametrisations: expected statistics, and natural parameters.
 classes_ : array of shape (n_classes,)
 class_count_, class_prior_ : arrays of shape (n_classes,)
@@ -58,7 +58,7 @@ n_iter_ : int
 history_ : list of dicts
     Per epoch: the loss trained on, `nll`, `ncll`, `hinge` and `accuracy`, all progressive (from the
     scores taken before each update); `validation_*` and `rescored_*` where asked for; `step`, the
-    share of `shortened` steps, `seconds`. For words also `perplexity`.'''
+    share of `shortened` steps, `seconds`. For words also `perplexity`."""
 
 
 def documented(cls: type) -> type:

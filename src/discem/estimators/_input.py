@@ -175,8 +175,8 @@ def _where(X, bad) -> tuple[int, int]:
         position = int(np.argmax(bad(X.data)))
         row = int(np.searchsorted(X.indptr, position, side="right")) - 1
         return row, int(X.indices[position])
-    row, column = np.unravel_index(int(np.argmax(bad(X))), X.shape)
-    return int(row), int(column)
+    place = np.unravel_index(int(np.argmax(bad(X))), X.shape)
+    return int(place[0]), int(place[1])
 
 
 def _place(estimator, row: int, column: int) -> str:

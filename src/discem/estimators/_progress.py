@@ -25,7 +25,8 @@ class Progress:
         self.shown = now
         share = (self.done + done / self.n_rows) / self.epochs
         loss = figures[LOSS] / max(figures[WEIGHT], 1e-300)
-        self._show(f"epoch {self.done + 1}/{self.epochs}  loss {loss:.5f}  {self._left(share)}", "\r")
+        left = self._left(share)
+        self._show(f"epoch {self.done + 1}/{self.epochs}  loss {loss:.5f}  {left}", "")
 
     def epoch(self, record: dict[str, float]) -> None:
         self.done += 1
@@ -49,5 +50,6 @@ class Progress:
         return f"at most {spent * (1 - share) / max(share, 1e-9):.0f} s left"
 
     def _show(self, text: str, end: str) -> None:
-        print(("\r\x1b[K" if self.moving else "") + text, end="" if end == "\r" else end, file=sys.stderr)
+        clear = "\r\x1b[K" if self.moving else ""
+        print(clear + text, end=end, file=sys.stderr)
         sys.stderr.flush()

@@ -14,13 +14,13 @@ from ..families import gaussian, words
 from ..io.rows import dense_rows, sparse_rows
 from ..losses import NLL, resolve_loss
 from ..priors import Dirichlet, NormalGamma, PaperNormalGamma
-from ..schedules import Schedule, constant, power
+from ..schedules import constant, power
 from . import _input
 from ._base import GenerativeClassifier
 from ._docs import documented
 
 
-def running_mean(n: float) -> Schedule:
+def running_mean(n: float) -> Any:
     """1 / (n + 1 + t): NLL goes on averaging as if the start had been n rows."""
     return power(1.0 / (n + 1.0), n + 1.0, 1.0)
 
@@ -29,16 +29,16 @@ def running_mean(n: float) -> Schedule:
 class GaussianNB(GenerativeClassifier):
     """Gaussian naive Bayes, trained under NLL, NCLL or hinge.
 
-    p(x | y) is a product of normal distributions, one per feature and class. NaN is a missing cell:
-    it is summed out in training and prediction, never imputed. With the default prior the units of
-    the features do not matter: there is no need to scale them.
+    p(x | y) is a product of normal distributions, one per feature and class. NaN is a missing
+    cell: it is summed out in training and prediction, never imputed. With the default prior the
+    units of the features do not matter: there is no need to scale them.
 
     Parameters
     ----------
     {loss}
     prior : {{"data", "paper"}} or NormalGamma, default="data"
         The regulariser. "data" is `NormalGamma()`: it pulls class means to the overall mean (with
-        the strength of 2 observations) and class variances to the pooled within-class variance (30),
+        the strength of 2 observations), class variances to the pooled within-class variance (30),
         so training does not depend on the units of a column. "paper" is the prior of the paper's
         toy example, in raw units.
     {common}
@@ -83,7 +83,7 @@ class GaussianNB(GenerativeClassifier):
         return prior, 1.0
 
     def _auto_step(self, loss, n):
-        return running_mean(n) if isinstance(loss, NLL) else power(0.1, 300.0, 0.75)
+        return running_mean(n) if isinstance(loss, NLL) else power(0.1, 200.0, 0.8)
 
     def _auto_average(self, loss):
         return not isinstance(loss, NLL)
@@ -134,17 +134,17 @@ class MultinomialNB(GenerativeClassifier):
     """Multinomial naive Bayes over counts, trained under NLL, NCLL or hinge.
 
     p(x | y) is a multinomial over the features (words): each occurrence is drawn from the word
-    distribution of the class. Counts may be real numbers, such as tf-idf weights. Sparse input stays
-    sparse: a step costs only the words of its document.
+    distribution of the class. Counts may be real numbers, such as tf-idf weights. Sparse input
+    stays sparse: a step costs only the words of its document.
 
     Parameters
     ----------
     {loss}
     prior : {{"data", "laplace", "log"}} or Dirichlet, default="data"
-        Pseudo-counts of each word in each class. "data" is `Dirichlet()`, three times as many in all
-        as there are words in the data, which discriminative training wants; under NLL it is
-        "laplace". "laplace" and "log" are the paper's P1 (one of each word) and P2 (the logarithm of
-        the size of the vocabulary).
+        Pseudo-counts of each word in each class. "data" is `Dirichlet()`, three times as many in
+        all as there are words in the data, which discriminative training wants; under NLL it is
+        "laplace". "laplace" and "log" are the paper's P1 (one of each word) and P2 (the logarithm
+        of the size of the vocabulary).
     {common}
 
     Attributes
@@ -248,5 +248,5 @@ class MultinomialNB(GenerativeClassifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
-        tags.classifier_tags.poor_score = True  # on the dense toys of the checks, as in scikit-learn
+        tags.classifier_tags.poor_score = True  # on the dense toys of the checks: no counts
         return tags

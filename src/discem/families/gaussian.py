@@ -261,23 +261,25 @@ def _joint_scores(block, rows, i, a, room):
 
 
 @generic
-def pull_of(prior, d, count, mean, variance):
-    """(alpha - nu mu) of one factor, as changes of N, of S and V about the current mean."""
+def pull_of(prior, pull, d, count, mean, variance):
+    """Pull * (alpha - nu mu) of one factor, as changes of N, and of S and V about the mean."""
 
 
 @pull_of.register(NormalGamma)
-def _pull_normal_gamma(prior, d, count, mean, variance):
+def _pull_normal_gamma(prior, pull, d, count, mean, variance):
+    # a prior stronger than all the data may come half-way in one step, not beyond its centre
+    to_mean = min(pull * prior.nu_mean, 0.5 * count)
+    to_variance = min(pull * prior.nu_variance, 0.5 * count)
     off = prior.mean[d] - mean
-    tight = prior.nu_variance * (prior.variance[d] - variance)
-    return 0.0, prior.nu_mean * off, tight + prior.nu_mean * off * off
+    return 0.0, to_mean * off, to_variance * (prior.variance[d] - variance) + to_mean * off * off
 
 
 @pull_of.register(PaperNormalGamma)
-def _pull_paper(prior, d, count, mean, variance):
+def _pull_paper(prior, pull, d, count, mean, variance):
     d_count = prior.alpha_count
     d_sum = -prior.nu * count * mean - mean * d_count
     d_square = prior.alpha_square + prior.nu * count * (mean * mean - variance)
-    return d_count, d_sum, d_square + mean * mean * d_count
+    return pull * d_count, pull * d_sum, pull * (d_square + mean * mean * d_count)
 
 
 @generic
@@ -385,10 +387,9 @@ def _move(block, rows, i, r, decay, pull, floor, projection, room):
             count = mass * room.numbers[SHARES, k]
             mean = block.factors[d, MEAN, k]
             variance = block.factors[d, VARIANCE, k]
-            d_count, d_sum, d_square = pull_of(block.prior, d, count, mean, variance)
-            d_count = pull * d_count - decay * count
-            d_sum = pull * d_sum
-            d_square = pull * d_square - decay * count * variance
+            d_count, d_sum, d_square = pull_of(block.prior, pull, d, count, mean, variance)
+            d_count -= decay * count
+            d_square -= decay * count * variance
             if not missing:  # a missing cell adds to no count and moves no moment
                 u = x - mean
                 d_count += r[k]

@@ -26,13 +26,13 @@ from ..engines.sequential import (
     score,
 )
 from ..exceptions import InputError, OptionError
-from ..losses import NLL, Hinge, Labels, resolve_loss
+from ..losses import NLL, Hinge, Labels, LabelSets, SoftLabels, resolve_loss
 from ..projections import Check, Interior
 from ..schedules import Schedule
 from . import _input
 from ._progress import Progress
 
-PROJECTIONS = {"interior": Interior(), "check": Check()}
+PROJECTIONS: dict[str, Any] = {"interior": Interior(), "check": Check()}
 MEASURED = ("loss", "nll", "ncll", "hinge", "accuracy")
 NUMBER = int | float | np.integer | np.floating
 AUTO_DAMPING = 0.05  # of automatic steps, which are large at first and become small
@@ -196,8 +196,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         What a stream lacks is filled in as follows. Moments that the prior takes from the data are
         those of the first batch. The number n that the prior is spread over is `total_samples`, or
         the rows seen so far. A class never seen before starts at the prior's centre with the mass
-        of one row among those seen; while there is a single class its rows are counted (NLL). A row of
-        the mean weight of the first batch takes a whole step.
+        of one row among those seen; while there is a single class its rows are counted (NLL). A
+        row of the mean weight of the first batch takes a whole step.
 
         Parameters
         ----------
@@ -385,9 +385,14 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
 
     def _solved(self, targets) -> bool:
         """Whether the start is the optimum already, so that one pass to measure it is enough."""
-        generative = isinstance(self._learner.loss, NLL) and self.init == "generative"
-        labelled = isinstance(targets, Labels) and not (targets.codes < 0).any()
-        return generative and labelled and self.step == "auto"
+        if not isinstance(self._learner.loss, NLL) or self.init != "generative":
+            return False
+        certain = {
+            Labels: lambda: (targets.codes >= 0).all(),
+            LabelSets: lambda: (targets.member.sum(axis=1) == 1).all(),
+            SoftLabels: lambda: True,
+        }
+        return self.step == "auto" and bool(certain[type(targets)]())
 
     def _epoch(self, rows, targets, weights, order, progress) -> dict[str, float]:
         begun = time.perf_counter()

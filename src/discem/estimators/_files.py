@@ -6,11 +6,27 @@ import os
 from pathlib import Path
 from typing import Any
 
+from ..engines.sequential import Learner
 from ..exceptions import DiscemError, ModelFileError
+from ..families.gaussian import Gaussian
+from ..families.words import Words
+from ..losses import NCLL, NLL, Blend, Hinge
+from ..models.naive_bayes import Classes, NaiveBayes
+from ..priors import Dirichlet, NormalGamma, PaperNormalGamma
+from ..projections import Check, Interior
+from ..schedules import constant, inverse, power
 from ._base import GenerativeClassifier
+from .naive_bayes import GaussianNB, MultinomialNB
 
 # What a model of this library is made of beyond numbers, arrays and built-in containers.
-_OWN = ("discem.",)
+_OWN = {
+    f"{kind.__module__}.{kind.__qualname__}"
+    for kind in (
+        *(GaussianNB, MultinomialNB, Learner, NaiveBayes, Classes, Gaussian, Words),
+        *(NLL, NCLL, Hinge, Blend, NormalGamma, PaperNormalGamma, Dirichlet),
+        *(Interior, Check, inverse, power, constant),
+    )
+}
 
 
 class MissingFilesExtra(DiscemError, ImportError):
@@ -86,4 +102,4 @@ def load(path) -> Any:
 def _foreign(data: bytes) -> list[str]:
     """The types in a file that are neither plain data nor ours."""
     unknown = _skops().get_untrusted_types(data=data)
-    return [name for name in unknown if not name.startswith(_OWN)]
+    return [name for name in unknown if name not in _OWN]

@@ -89,8 +89,7 @@ class GaussianNB(GenerativeClassifier):
         return not isinstance(loss, NLL)
 
     def _draw(self, codes, rng):
-        mean, variance = self.mean_, self.var_
-        return rng.normal(mean[codes], np.sqrt(variance)[codes])
+        return gaussian.sample(self._learner.model.features, codes, rng)
 
     @staticmethod
     def _statistics(X):
@@ -217,9 +216,7 @@ class MultinomialNB(GenerativeClassifier):
         if not self.mean_length_ < 1e9:
             raise InputError(f"documents of {self.mean_length_:g} words are too long to draw")
         lengths = rng.poisson(self.mean_length_, size=len(codes))
-        p = np.exp(self.feature_log_prob_)
-        p /= p.sum(axis=1, keepdims=True)
-        return np.stack([rng.multinomial(n, p[k]) for k, n in zip(codes, lengths, strict=True)])
+        return words.sample(self._learner.model.features, codes, lengths, rng)
 
     @staticmethod
     def _statistics(X):

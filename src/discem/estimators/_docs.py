@@ -11,11 +11,11 @@ _COMMON = """init : {"generative", "prior"}, default="generative"
     Start at the closed-form estimate under NLL, or at the prior's own statistics (as the paper).
 step : "auto" or callable, default="auto"
     Size of step t = 1, 2, ...: `inverse(lam)` (the paper's), `power(rho0, t0, kappa)`,
-    `constant(rho)` or any function of t. "auto" needs no tuning; with it, interior steps are also
-    damped.
+    `constant(rho)` or any function of t. "auto" needs no tuning.
 projection : {"interior", "check"}, Interior or Check, default="interior"
     How counts and variances are kept positive: by shortening the step of the factor concerned, or
-    by the paper's check-step, which lifts what fell out.
+    by the paper's check-step, which lifts what fell out. Interior steps are also damped, see
+    `Interior`.
 average : bool or "auto", default="auto"
     Predict with the running average of the parameters (weights growing like t^2). "auto" averages
     where it helps: Gaussian factors under a discriminative loss.

@@ -76,7 +76,8 @@ def clock(work: Callable[[], Any]) -> float:
 
 def epochs(model: Any, X: Any, y: np.ndarray) -> float:
     """Seconds of an epoch, as the model's history has them; the first one warms the memory."""
-    return median(record["seconds"] for record in model.fit(X, y).history_[1:])
+    history = model.fit(X, y).history_
+    return median(record["seconds"] for record in history[1:] or history)
 
 
 def measure_words(X: Any, y: np.ndarray, repeat: int) -> Times:

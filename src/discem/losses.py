@@ -69,24 +69,18 @@ def log_sum_exp(a):
     return top + log(total)
 
 
-@helper
-def softmax(a, w):
-    """Write exp(a_k) / sum exp(a) into `w`; return ln sum exp(a)."""
+@claim.register(Labels)
+def _claim_label(targets, i, a, w):
+    y = targets.codes[i]
+    if y >= 0:
+        for k in range(a.shape[0]):
+            w[k] = 0.0
+        w[y] = 1.0
+        return a[y]
     total = log_sum_exp(a)
     for k in range(a.shape[0]):
         w[k] = exp(a[k] - total) if a[k] - total > _NOTHING else 0.0
     return total
-
-
-@claim.register(Labels)
-def _claim_label(targets, i, a, w):
-    y = targets.codes[i]
-    if y < 0:
-        return softmax(a, w)
-    for k in range(a.shape[0]):
-        w[k] = 0.0
-    w[y] = 1.0
-    return a[y]
 
 
 @claim.register(LabelSets)

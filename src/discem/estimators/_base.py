@@ -401,10 +401,11 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         for done in self._learner.learn(rows, targets, weights, order, figures, chunk):
             if progress is not None:
                 progress.rows(done, figures)
+        seconds = time.perf_counter() - begun
         record = {"epoch": self.n_iter_ + 1} | self._summary(figures, rows, order, weights)
         record["step"] = self._learner.step_size()
         record["shortened"] = float(figures[SHORTENED] / max(figures[ROWS], 1.0))
-        record["seconds"] = time.perf_counter() - begun
+        record["seconds"] = seconds
         self.n_iter_ += 1
         self.history_.append(record)
         return record

@@ -198,8 +198,8 @@ class MultinomialNB(GenerativeClassifier):
 
     def _summary(self, figures, rows, order, weights):
         summary = super()._summary(figures, rows, order, weights)
-        lengths = np.add.reduceat(np.append(rows.values, 0.0), rows.indptr[:-1])
-        lengths[np.diff(rows.indptr) == 0] = 0.0
+        ends = np.append(0.0, np.cumsum(rows.values))[rows.indptr]
+        lengths = np.diff(ends)
         n_words = float(lengths[order] @ weights[order])
         log_likelihood = figures[NCLL_SUM] - figures[NLL_SUM]  # ln p(x)
         exponent = -log_likelihood / max(n_words, 1e-300)

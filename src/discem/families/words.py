@@ -265,7 +265,7 @@ def _most_decay_check(projection):
     return 1.0 - 1e-12
 
 
-_NEGLIGIBLE = 1e-3  # a change this small beside the prior's own is not worth a visit to the words
+_NEGLIGIBLE = 1e-2  # a change this small beside the prior's own is not worth a visit to the words
 
 
 @move.register(Words)

@@ -98,26 +98,25 @@ def _n_classes(model):
 
 
 @helper
-def fill_shares(classes, room):
+def fill_shares(counts, numbers):
     """Leave p(y) in the room."""
     total = 0.0
-    for k in range(classes.counts.shape[0]):
-        total += classes.counts[k]
-    unit = 1.0 / total
-    for k in range(classes.counts.shape[0]):
-        room.numbers[SHARES, k] = classes.counts[k] * unit
+    for k in range(counts.shape[0]):
+        total += counts[k]
+    for k in range(counts.shape[0]):
+        numbers[SHARES, k] = counts[k] / total
 
 
 @scores.register(NaiveBayes)
 def _scores(model, rows, i, a, room):
-    fill_shares(model.classes, room)
+    fill_shares(model.classes.counts, room.numbers)
     joint_scores(model.features, rows, i, a, room)
 
 
 @update.register(NaiveBayes)
 def _update(model, rows, i, r, decay, pull, floor, projection, room):
     classes = model.classes
-    fill_shares(classes, room)
+    fill_shares(classes.counts, room.numbers)
     shortened = move(model.features, rows, i, r, decay, pull, floor, projection, room)
 
     lag = classes.weight[0]

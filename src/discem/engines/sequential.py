@@ -104,7 +104,7 @@ class Learner:
 
     Parameters
     ----------
-    model : state of a model
+    state : state of a model
     loss, projection : see `discem.losses`, `discem.projections`
     schedule : callable t -> rho
     average : bool

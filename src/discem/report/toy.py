@@ -9,7 +9,6 @@ from typing import Any
 from .. import __version__
 from ..datasets import toy, toy_accuracy
 from ..estimators import GaussianNB
-from ..families.gaussian import moments
 from ..schedules import inverse
 from ._output import Progress, Steps, output_folder
 from .plots import new_figure, plot_toy
@@ -129,10 +128,9 @@ def _plain(setting: Any) -> Any:
 
 def _parameters(model: GaussianNB) -> dict[str, list[float]]:
     """The five parameters of the model, class by class."""
-    mean, variance = moments(model._learner.model.features)
     return {
         "classes": model.classes_.tolist(),
         "class_prior": model.class_prior_.tolist(),
-        "mean": mean[:, 0].tolist(),
-        "variance": variance[:, 0].tolist(),
+        "mean": model.mean_[:, 0].tolist(),
+        "variance": model.var_[:, 0].tolist(),
     }

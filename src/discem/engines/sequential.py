@@ -85,10 +85,10 @@ def sweep(model, loss, projection, rows, targets, weights, order, rho, share, n,
 
 
 @kernel
-def score_rows(model, rows, room, out):
-    """Write the joint log-probabilities of all rows into `out`."""
-    for i in range(out.shape[0]):
-        scores(model, rows, i, out[i], room)
+def score_rows(model, rows, order, room, out):
+    """Write the joint log-probabilities of the rows in `order` into `out`."""
+    for j in range(order.shape[0]):
+        scores(model, rows, order[j], out[j], room)
 
 
 @kernel
@@ -168,8 +168,9 @@ class Learner:
         return float(step_sizes(self.schedule, max(self.t, 1), 1)[0])
 
 
-def score(model, rows, n_rows: int) -> np.ndarray:
-    """Joint log-probabilities ``ln p(y=k, x)`` of all rows, as (n, K)."""
-    out = np.empty((n_rows, n_classes(model)))
-    score_rows(model, rows, make_room(out.shape[1]), out)
+def score(model, rows, n_rows: int, order: np.ndarray | None = None) -> np.ndarray:
+    """Joint log-probabilities ``ln p(y=k, x)`` of all rows, or of those in `order`, as (n, K)."""
+    chosen = np.arange(n_rows) if order is None else order
+    out = np.empty((len(chosen), n_classes(model)))
+    score_rows(model, rows, chosen, make_room(out.shape[1]), out)
     return out

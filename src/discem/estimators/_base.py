@@ -379,8 +379,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         if best_model is not None:
             self._learner.adopt(best_model)
             if isinstance(self._learner.loss, Hinge) and isinstance(targets, Labels):
-                scored = score(self._learner.model, rows, len(weights))
-                self._calibrate(scored[held], targets.codes[held], weights[held])
+                scored = score(self._learner.model, rows, len(weights), held)
+                self._calibrate(scored, targets.codes[held], weights[held])
         progress.close()
 
     def _solved(self, targets) -> bool:
@@ -421,7 +421,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     def _measure(self, rows, targets, weights, order, prefix: str) -> dict[str, float]:
         """The same figures for given rows at the current model."""
         figures = np.zeros(len(FIGURES))
-        scored = score(self._learner.model, rows, len(weights))[order]
+        scored = score(self._learner.model, rows, len(weights), order)
         part = type(targets)(targets[0][order])
         measure_rows(
             scored, part, self._learner.loss, weights[order], np.empty(scored.shape[1]), figures

@@ -21,16 +21,29 @@ _LN2_HIGH = 6.93147180369123816490e-01
 _LN2_LOW = 1.90821492927058770002e-10
 
 
-class Room(NamedTuple):
-    """Scratch rows of one number per class, with a view of their bits; made once per sweep."""
+_BIASED = np.uint64(0x4330000000000000)  # 2^52: its lowest bits count in ones
+_BIAS = 4503599627370496.0 + 1023.0  # 2^52, and what is added to exponents
 
-    numbers: np.ndarray  # (6, K)
+_BLOCK = 1024  # numbers to take logarithms of at a time: they and their exponents stay in cache
+
+
+class Room(NamedTuple):
+    """Scratch memory, with views of its bits; made once per sweep."""
+
+    numbers: np.ndarray  # (6, K) rows of one number per class
     bits: np.ndarray  # the same memory as unsigned integers
+    block: np.ndarray  # (2, n) one number per word and class, and their exponents
+    block_bits: np.ndarray
+    cells: np.ndarray  # (words, K) the same numbers, by word and class
+    powers: np.ndarray  # (words,) how often each word occurs
 
 
 def make_room(n_classes: int) -> Room:
     numbers = np.zeros((6, n_classes))
-    return Room(numbers, numbers.view(np.uint64))
+    words = max(_BLOCK // n_classes, 1)
+    block = np.zeros((2, words * n_classes))
+    cells, powers = block[0].reshape(words, n_classes), np.zeros(words)
+    return Room(numbers, numbers.view(np.uint64), block, block.view(np.uint64), cells, powers)
 
 
 @helper
@@ -47,28 +60,31 @@ def set_exponents_aside(room, x, exponent):
 
 
 @helper
+def log_fraction(f):
+    """The parts of ln(1 + f), |f| < 0.42, as fdlibm has them: the sum is f - half + rest."""
+    s = f / (2.0 + f)
+    z = s * s
+    w = z * z
+    odd = z * (
+        6.666666666666735130e-01
+        + w
+        * (2.857142874366239149e-01 + w * (1.818357216161805012e-01 + w * 1.479819860511658591e-01))
+    )
+    even = w * (
+        3.999999999940941908e-01 + w * (2.222219843214978396e-01 + w * 1.531383769920937332e-01)
+    )
+    half = 0.5 * f * f
+    return half, s * (half + odd + even)
+
+
+@helper
 def logs(room, x, exponent, calls):
     """Replace row `x` by ln(x * 2**exponent), its exponents set aside in `calls` calls."""
     for k in range(room.numbers.shape[1]):
         power = np.float64(room.bits[exponent, k]) - 1023.0 * calls
         f = room.numbers[x, k] - 1.0
-        s = f / (2.0 + f)
-        z = s * s
-        w = z * z
-        odd = z * (
-            6.666666666666735130e-01
-            + w
-            * (
-                2.857142874366239149e-01
-                + w * (1.818357216161805012e-01 + w * 1.479819860511658591e-01)
-            )
-        )
-        even = w * (
-            3.999999999940941908e-01 + w * (2.222219843214978396e-01 + w * 1.531383769920937332e-01)
-        )
-        half = 0.5 * f * f
-        rest = s * (half + odd + even) + power * _LN2_LOW
-        room.numbers[x, k] = rest - half + f + power * _LN2_HIGH
+        half, rest = log_fraction(f)
+        room.numbers[x, k] = rest + power * _LN2_LOW - half + f + power * _LN2_HIGH
 
 
 @helper
@@ -78,3 +94,17 @@ def take_logs(room, x, exponent):
         room.numbers[exponent, k] = 0.0  # 0 in bits, too
     set_exponents_aside(room, x, exponent)
     logs(room, x, exponent, 1.0)
+
+
+@helper
+def take_block_logs(room, n):
+    """Replace the first `n` numbers of the block by their logarithms."""
+    for j in range(n):
+        lifted = room.block_bits[0, j] + _LIFT
+        room.block_bits[1, j] = (lifted >> _SHIFT) | _BIASED
+        room.block_bits[0, j] = (lifted & _FRACTION) + _HALF_ROOT
+    for j in range(n):
+        power = room.block[1, j] - _BIAS
+        f = room.block[0, j] - 1.0
+        half, rest = log_fraction(f)
+        room.block[0, j] = rest + power * _LN2_LOW - half + f + power * _LN2_HIGH

@@ -17,7 +17,7 @@ from .._compile import generic, helper
 from ..exceptions import OptionError
 from ..priors import Dirichlet
 from ..projections import Check, Interior
-from ._logs import logs, set_exponents_aside, take_logs
+from ._logs import logs, set_exponents_aside, take_block_logs, take_logs
 from ._protocol import LEVERAGE, SHARES, joint_scores, move, tick
 
 # --- the family in numbers: one word; the last axis is the vocabulary ----------------------------
@@ -191,17 +191,18 @@ def sample(block: Words, codes: np.ndarray, lengths: np.ndarray, rng) -> np.ndar
 @joint_scores.register(Words)
 def _joint_scores(block, rows, i, a, room):
     product, exponent, term, term_exponent = 0, 1, 2, 3
+    K = a.shape[0]
     scale = block.lazy[SCALE]
     gamma = block.lazy[GAMMA] / scale
     most = min(8.0, block.lazy[PRODUCTS])
     room_for_more = block.lazy[PRODUCTS] - most
-    for k in range(a.shape[0]):
+    for k in range(K):
         a[k] = 0.0
         room.numbers[product, k] = room.numbers[SHARES, k]
         room.numbers[exponent, k] = 0.0
         room.numbers[LEVERAGE, k] = 0.0
     set_exponents_aside(room, product, exponent)
-    length, waiting, calls = 0.0, 0.0, 2.0
+    length, waiting, calls, raised = 0.0, 0.0, 2.0, 0
     for j in range(rows.indptr[i], rows.indptr[i + 1]):
         w, x = rows.indices[j], rows.values[j]
         length += x
@@ -209,30 +210,44 @@ def _joint_scores(block, rows, i, a, room):
         if x <= most and x == np.floor(x):  # a small count: multiply
             waiting += x
             while x > 1.0:
-                for k in range(a.shape[0]):
+                for k in range(K):
                     cell = block.counts[w, k] + smoothing
                     room.numbers[product, k] *= cell * cell
                 x -= 2.0
             if x > 0.0:
-                for k in range(a.shape[0]):
+                for k in range(K):
                     room.numbers[product, k] *= block.counts[w, k] + smoothing
             if waiting > room_for_more:
                 set_exponents_aside(room, product, exponent)
                 waiting = 0.0
                 calls += 1.0
         else:
-            for k in range(a.shape[0]):
-                room.numbers[term, k] = block.counts[w, k] + smoothing
-            take_logs(room, term, term_exponent)
-            for k in range(a.shape[0]):
-                a[k] += x * room.numbers[term, k]
-    for k in range(a.shape[0]):  # the total of a class, in the scale its words are held in
+            for k in range(K):
+                room.cells[raised, k] = block.counts[w, k] + smoothing
+            room.powers[raised] = x
+            raised += 1
+            if raised == room.powers.shape[0]:
+                _add_powers(room, raised, a)
+                raised = 0
+    _add_powers(room, raised, a)
+    for k in range(K):  # the total of a class, in the scale its words are held in
         room.numbers[term, k] = block.total[k] / scale
     take_logs(room, term, term_exponent)
     set_exponents_aside(room, product, exponent)
     logs(room, product, exponent, calls)
-    for k in range(a.shape[0]):
+    for k in range(K):
         a[k] += room.numbers[product, k] - length * room.numbers[term, k]
+
+
+@helper
+def _add_powers(room, n_words, a):
+    """Add the logarithms of the words in the block, each as often as the word occurs."""
+    K = a.shape[0]
+    take_block_logs(room, n_words * K)
+    for j in range(n_words):
+        power = room.powers[j]
+        for k in range(K):
+            a[k] += power * room.cells[j, k]
 
 
 @generic
@@ -295,34 +310,42 @@ def _move(block, rows, i, r, decay, pull, floor, projection, room):
     for k in range(K):
         active += abs(r[k]) > _NEGLIGIBLE * floor
     if 4 * active > K:
-        return _move_classes(block, rows, i, r, 0, K, projection)
+        return _move_classes(block, rows, i, r, 0, K, projection, room)
     shortened = 0
     for k in range(K):
         if abs(r[k]) > _NEGLIGIBLE * floor:
-            shortened += _move_classes(block, rows, i, r, k, k + 1, projection)
+            shortened += _move_classes(block, rows, i, r, k, k + 1, projection, room)
     return shortened
 
 
 @helper
-def _move_classes(block, rows, i, r, first, last, projection):
+def _move_classes(block, rows, i, r, first, last, projection, room):
     """Move the words of a document in the classes from `first` up to `last`."""
+    total, held = 0, 1  # rows of the room: the change of each class, and what bounds held back
     scale, gamma = block.lazy[SCALE], block.lazy[GAMMA]
     unit, lag = 1.0 / scale, block.lazy[LAG_SCALE] / scale
     averaging = block.lag.shape[0] > 0
-    shortened = 0
+    first, last = np.uint64(first), np.uint64(last)  # an index that cannot count from the end
+    for k in range(first, last):
+        room.numbers[total, k] = 0.0
+        room.numbers[held, k] = 0.0
     for j in range(rows.indptr[i], rows.indptr[i + 1]):
         w, x = rows.indices[j], rows.values[j]
         smoothing = gamma * block.alpha[w]
         for k in range(first, last):
-            own = scale * block.counts[w, k]
-            bound = lowest(projection, own, own + smoothing)
+            count = block.counts[w, k]
+            bound = lowest(projection, scale * count, scale * count + smoothing)
             wanted = r[k] * x
-            shortened += wanted < bound
             change = wanted if wanted > bound else bound
-            block.total[k] += change
-            block.counts[w, k] += change * unit
+            room.numbers[total, k] += change
+            room.numbers[held, k] += change - wanted
+            block.counts[w, k] = count + change * unit
             if averaging:
                 block.lag[w, k] += change * lag
+    shortened = 0
+    for k in range(first, last):
+        block.total[k] += room.numbers[total, k]
+        shortened += room.numbers[held, k] > 0.0
     return shortened
 
 

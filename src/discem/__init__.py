@@ -2,7 +2,7 @@
 
 __version__ = "0.1.0"
 
-from .estimators import GaussianNB, MultinomialNB, load
+from .estimators import GaussianNB, MultinomialNB, TextClassifier, load
 from .losses import NCLL, NLL, Blend, Hinge
 from .priors import Dirichlet, NormalGamma, PaperNormalGamma
 from .projections import Check, Interior
@@ -20,6 +20,7 @@ __all__ = [
     "MultinomialNB",
     "NormalGamma",
     "PaperNormalGamma",
+    "TextClassifier",
     "constant",
     "inverse",
     "load",

@@ -2,5 +2,6 @@
 
 from ._files import load
 from .naive_bayes import GaussianNB, MultinomialNB
+from .text import TextClassifier
 
-__all__ = ["GaussianNB", "MultinomialNB", "load"]
+__all__ = ["GaussianNB", "MultinomialNB", "TextClassifier", "load"]

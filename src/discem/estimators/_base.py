@@ -50,6 +50,45 @@ class LinearForm(NamedTuple):
         return self.statistics(X) @ self.coef_.T + self.intercept_
 
 
+def best_temperature(joint, codes, weights, shift=0.0, tolerance=1e-5) -> tuple[float, float]:
+    """What to multiply log-probabilities by so that labelled rows are least surprising.
+
+    Parameters
+    ----------
+    joint : array of shape (n, n_classes)
+        ``ln p(y, x)`` of rows that were not trained on.
+    codes, weights : arrays of shape (n,)
+        Place of each row's class (negative: none), and its weight.
+    shift : array of shape (n_classes,), optional
+        What is added after the multiplication.
+    tolerance : float
+        Relative.
+
+    Returns
+    -------
+    temperature, log_loss : float
+    """
+    from scipy.optimize import minimize_scalar
+
+    rows = np.flatnonzero((codes >= 0) & (weights > 0))
+    codes, weights = codes[rows], weights[rows] / weights[rows].mean()
+    joint = joint[rows] - joint[rows].max(axis=1, keepdims=True)
+    margin = float(np.median(-np.sort(joint, axis=1)[:, -2])) if joint.shape[1] > 1 else 0.0
+    own = joint[np.arange(len(rows)), codes]
+    own_shift = np.broadcast_to(shift, joint.shape[1])[codes]
+
+    def log_loss(log_temperature: float) -> float:
+        temperature = np.exp(log_temperature)
+        scores = temperature * joint + shift
+        losses = logsumexp(scores, axis=1) - (temperature * own + own_shift)
+        # and one more row, wrong by the usual margin: rows may all be right, certainty is not
+        return float(np.dot(weights, losses) + np.logaddexp(0, temperature * margin)) / len(rows)
+
+    options = {"xatol": tolerance}
+    found = minimize_scalar(log_loss, bounds=(-12.0, 6.0), method="bounded", options=options)
+    return float(np.exp(found.x)), float(found.fun)
+
+
 class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     """A joint p(y, x) trained by the one update of the method."""
 
@@ -230,6 +269,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         learner.n = self._spread(self._seen)
         learner.loss = resolve_loss(self.loss) if len(self.classes_) > 1 else NLL()
         self._count_classes(targets, weights)
+        self._brace(rows)
         self._epoch(rows, targets, weights / self._weight_unit, order, None)
         return self
 
@@ -380,7 +420,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             self._learner.adopt(best_model)
             if isinstance(self._learner.loss, Hinge) and isinstance(targets, Labels):
                 scored = score(self._learner.model, rows, len(weights), held)
-                self._calibrate(scored, targets.codes[held], weights[held])
+                self.temperature_, _ = best_temperature(scored, targets.codes[held], weights[held])
         progress.close()
 
     def _solved(self, targets) -> bool:
@@ -485,28 +525,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         if not isinstance(codes, Labels) or (codes.codes < -1).any():
             raise InputError("calibrate needs plain labels of classes that the model knows")
         weights = _input.check_weights(sample_weight, joint)
-        self._calibrate(joint, codes.codes, weights)
+        self.temperature_, _ = best_temperature(joint, codes.codes, weights, self._prior_shift)
         return self
-
-    def _calibrate(self, joint, codes, weights) -> None:
-        from scipy.optimize import minimize_scalar
-
-        rows = np.flatnonzero((codes >= 0) & (weights > 0))
-        codes, weights = codes[rows], weights[rows]
-        joint = joint[rows] - joint[rows].max(axis=1, keepdims=True)
-        margin = float(np.median(-np.sort(joint, axis=1)[:, -2])) if joint.shape[1] > 1 else 0.0
-
-        def log_loss(log_temperature: float) -> float:
-            temperature = np.exp(log_temperature)
-            scores = temperature * joint + self._prior_shift
-            losses = logsumexp(scores, axis=1) - scores[np.arange(len(rows)), codes]
-            # and one more row, wrong by the usual margin: rows may all be right, certainty is not
-            return float(
-                np.dot(weights, losses) + weights.mean() * np.logaddexp(0, temperature * margin)
-            )
-
-        found = minimize_scalar(log_loss, bounds=(-12.0, 6.0), method="bounded")
-        self.temperature_ = float(np.exp(found.x))
 
     def set_class_prior(self, class_prior):
         """Tell the model that classes are now as frequent as `class_prior` says.

@@ -15,14 +15,17 @@ from ..models.naive_bayes import Classes, NaiveBayes
 from ..priors import Dirichlet, NormalGamma, PaperNormalGamma
 from ..projections import Check, Interior
 from ..schedules import constant, inverse, power
+from ._bag import Bag
 from ._base import GenerativeClassifier
 from .naive_bayes import GaussianNB, MultinomialNB
+from .text import TextClassifier
 
 # What a model of this library is made of beyond numbers, arrays and built-in containers.
 _OWN = {
     f"{kind.__module__}.{kind.__qualname__}"
     for kind in (
-        *(GaussianNB, MultinomialNB, Learner, NaiveBayes, Classes, Gaussian, Words),
+        *(GaussianNB, MultinomialNB, TextClassifier, Bag),
+        *(Learner, NaiveBayes, Classes, Gaussian, Words),
         *(NLL, NCLL, Hinge, Blend, NormalGamma, PaperNormalGamma, Dirichlet),
         *(Interior, Check, inverse, power, constant),
     )
@@ -46,11 +49,15 @@ def save(model: Any, path) -> None:
     from .. import __version__
 
     path = Path(path)
-    callback, model.callback = model.callback, None  # code does not belong into a file
+    parts: list[Any] = [model, model.model_] if isinstance(model, TextClassifier) else [model]
+    callbacks = [part.callback for part in parts]
     try:
+        for part in parts:
+            part.callback = None  # code does not belong into a file
         data = _skops().dumps({"format": "discem", "version": __version__, "model": model})
     finally:
-        model.callback = callback
+        for part, callback in zip(parts, callbacks, strict=True):
+            part.callback = callback
     foreign = _foreign(data)
     if foreign:
         raise ModelFileError(
@@ -94,7 +101,7 @@ def load(path) -> Any:
     except Exception as error:  # whatever a damaged file makes of the reader
         raise ModelFileError(f"{path} is no model file of discem, or it is damaged") from error
     model = content.get("model") if isinstance(content, dict) else None
-    if not isinstance(model, GenerativeClassifier):
+    if not isinstance(model, GenerativeClassifier | TextClassifier):
         raise ModelFileError(f"{path} is a skops file, but no model of discem")
     return model
 

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from .. import models
 from ..engines.sequential import NCLL_SUM, NLL_SUM
 from ..exceptions import InputError, OptionError
 from ..families import gaussian, words
@@ -208,6 +209,13 @@ class MultinomialNB(GenerativeClassifier):
     def _note(self, counted):
         rows = max(float(counted.classes.sum()), 1e-300)
         self.mean_length_ = float(counted.features.sum()) / rows
+
+    def _extend(self, n_features: int) -> None:
+        """Make room for words that have not been met so far."""
+        state = self._learner.state
+        if n_features > len(state.features.alpha):
+            self._learner.replace(models.with_features(state, n_features))
+            self.n_features_in_ = n_features
 
     def _brace(self, rows):
         words.brace(self._learner.state.features, rows.values.max(initial=0.0))

@@ -65,12 +65,13 @@ class Words(NamedTuple):
 
 
 SCALE, GAMMA, LAG_SCALE, LAG_GAMMA, WEIGHT, PRODUCTS = range(6)
+START, LAG_START = 6, 7  # count and lag of a word that never occurred, for each pseudo-count
 
 
-def _state(count, gamma, alpha, average, products=0.0) -> Words:
+def _state(count, gamma, alpha, average, products=0.0, start=0.0) -> Words:
     total = count.sum(axis=0) + gamma * alpha.sum()
     lag = np.zeros(count.shape if average else (0, count.shape[1]))
-    lazy = np.array([1.0, gamma, 0.0, 0.0, 0.0, products])
+    lazy = np.array([1.0, gamma, 0.0, 0.0, 0.0, products, start, 0.0])
     return Words(count, total, lag, alpha, float(alpha.sum()), lazy)
 
 
@@ -118,7 +119,7 @@ def start(
         raise OptionError("prior: alpha must be > 0 for every word")
     products = _safe_products(max(tally.max(initial=1.0), alpha.max()), alpha.min(), total)
     if init == "prior":
-        return _state(np.repeat(alpha[:, None], K, axis=1), 0.0, alpha, average, products)
+        return _state(np.repeat(alpha[:, None], K, axis=1), 0.0, alpha, average, products, 1.0)
     return _state(tally / total, 1.0 / total, alpha, average, products)
 
 
@@ -165,6 +166,41 @@ def with_classes(block: Words, order: np.ndarray, mass: float) -> Words:
         lag=np.ascontiguousarray(np.hstack([block.lag, none])[:, order]),
         total=total[order],
     )
+
+
+def with_features(block: Words, n_features: int) -> Words:
+    """Add words; they stand where words that never occurred have come to stand.
+
+    Their pseudo-count is that of the first word, so it should be the same for all. The block given
+    shares memory with the one returned and must not be used again.
+    """
+    new = n_features - len(block.alpha)
+    prior, lazy = float(block.alpha[0]), block.lazy
+    lag = _extended(block.lag, new, lazy[LAG_START] * prior) if block.lag.size else block.lag
+    cell = (lazy[SCALE] * lazy[START] + lazy[GAMMA]) * prior
+    return block._replace(
+        counts=_extended(block.counts, new, lazy[START] * prior),
+        total=block.total + new * cell,
+        lag=lag,
+        alpha=_extended(block.alpha, new, prior),
+        alpha_total=block.alpha_total + new * prior,
+    )
+
+
+def _extended(array: np.ndarray, new: int, value: float) -> np.ndarray:
+    """The array with `new` more rows, all `value`.
+
+    It is a view of memory larger than needed, so that one which grows again and again is copied
+    now and then only.
+    """
+    old, size = len(array), len(array) + new
+    memory = array if array.base is None else array.base
+    same = memory.shape[1:] == array.shape[1:] and memory.ctypes.data == array.ctypes.data
+    if not same or len(memory) < size:
+        memory = np.empty((size + size // 2, *array.shape[1:]))
+        memory[:old] = array
+    memory[old:size] = value
+    return memory[:size]
 
 
 def penalty(block: Words) -> float:
@@ -299,6 +335,8 @@ def _move(block, rows, i, r, decay, pull, floor, projection, room):
                     if block.lag.shape[0] > 0:  # and the average so far into the lag
                         block.lag[w, k] -= lazy[LAG_SCALE] * block.counts[w, k]
                     block.counts[w, k] *= lazy[SCALE]
+            lazy[LAG_START] -= lazy[LAG_SCALE] * lazy[START]
+            lazy[START] *= lazy[SCALE]
             lazy[LAG_SCALE] = 0.0
             lazy[SCALE] = 1.0
     if pull != 0.0:

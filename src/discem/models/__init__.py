@@ -1,7 +1,16 @@
 """Models: how families make p(y, z, x)."""
 
 from ._protocol import n_classes, remember, scores, update
-from .naive_bayes import NaiveBayes, Tally, averaged, collect, penalty, start, with_classes
+from .naive_bayes import (
+    NaiveBayes,
+    Tally,
+    averaged,
+    collect,
+    penalty,
+    start,
+    with_classes,
+    with_features,
+)
 
 __all__ = [
     "NaiveBayes",
@@ -15,4 +24,5 @@ __all__ = [
     "start",
     "update",
     "with_classes",
+    "with_features",
 ]

@@ -85,6 +85,12 @@ def with_classes(model: NaiveBayes, order: np.ndarray, mass: float) -> NaiveBaye
     return NaiveBayes(classes, features)
 
 
+def with_features(model: NaiveBayes, n_features: int) -> NaiveBayes:
+    """Add features that have not been met so far."""
+    features = family_of(model.features).with_features(model.features, n_features)
+    return model._replace(features=features)
+
+
 def penalty(model: NaiveBayes) -> float:
     """-ln of the prior, up to a constant: what training adds to the sum of the losses."""
     count = model.classes.counts

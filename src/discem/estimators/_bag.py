@@ -1,0 +1,213 @@
+"""Documents as rows of numbers: words counted by scikit-learn, weighted, brought to one length."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..exceptions import InputError, OptionError
+
+WEIGHTINGS = ("tfidf", "presence", "counts")
+_WHOLE_CORPUS = {"min_df": 1, "max_df": 1.0, "max_features": None}  # options a stream cannot have
+
+
+def as_documents(X) -> list[Any]:
+    """A list of documents, each a text or a sequence of words; anything else is named."""
+    if isinstance(X, str | bytes):
+        raise InputError("Iterable over raw text documents expected, string object received")
+    if sp.issparse(X) or getattr(getattr(X, "dtype", None), "kind", "O") in "biufc":
+        raise InputError("X holds numbers, not documents: for counts of words use MultinomialNB")
+    if getattr(X, "ndim", 1) == 2:  # a column of a table
+        if X.shape[1] != 1:
+            raise InputError(f"X has {X.shape[1]} columns: give the one that holds the documents")
+        X = (X.to_numpy() if hasattr(X, "to_numpy") else X)[:, 0]
+    try:
+        documents = list(X)
+    except TypeError as error:
+        raise InputError(f"X is a {type(X).__name__}: expected documents") from error
+    for row, document in enumerate(documents):
+        if not isinstance(document, str):
+            _check_words(row, document)
+    return documents
+
+
+def _check_words(row: int, document) -> None:
+    if not isinstance(document, Sequence | np.ndarray) or isinstance(document, bytes):
+        raise InputError(f"document {row} is {document!r}: expected text or a list of words")
+    for word in document:
+        if not isinstance(word, str):
+            raise InputError(f"document {row} holds {word!r}: expected a word")
+
+
+class Bag:
+    """How documents become rows: the vocabulary, and in how many documents each word occurs.
+
+    Parameters
+    ----------
+    options : dict
+        Of scikit-learn's CountVectorizer.
+    n_columns : int or None
+        With a number, words are hashed into so many columns and no vocabulary is kept.
+    """
+
+    def __init__(self, options: dict[str, Any], n_columns: int | None):
+        self.options = options
+        self.n_columns = n_columns
+        self.vocabulary: dict[str, int] = {}
+        self.document_count = np.zeros(n_columns or 0)
+        self.n_documents = 0
+        self._vectorizer: Any = None
+
+    def __len__(self) -> int:
+        return self.n_columns or len(self.vocabulary)
+
+    # --- counting ---------------------------------------------------------------------------------
+
+    def learn(self, documents: list[Any]) -> sp.csr_matrix:
+        """Count a whole corpus, whose words become the vocabulary."""
+        if self.n_columns:
+            counts = self.count(documents)
+        else:
+            vectorizer = self._make()
+            counts = _told(vectorizer.fit_transform, documents)
+            self.vocabulary = {
+                str(word): j for j, word in enumerate(vectorizer.get_feature_names_out())
+            }
+        self._note(counts)
+        return counts
+
+    def grow(self, documents: list[Any]) -> sp.csr_matrix:
+        """Count the next documents of a stream; words never met before join the vocabulary."""
+        for name, default in _WHOLE_CORPUS.items():
+            if self.options[name] != default:
+                raise OptionError(
+                    f"{name}={self.options[name]!r} needs the whole corpus, a stream has none; "
+                    "n_features bounds the memory of a stream"
+                )
+        counts = self.count(documents) if self.n_columns else self._count_and_grow(documents)
+        self._note(counts)
+        return counts
+
+    def _count_and_grow(self, documents: list[Any]) -> sp.csr_matrix:
+        vectorizer = self._make()
+        try:
+            counts = _told(vectorizer.fit_transform, documents)
+        except EmptyVocabulary:  # of these documents
+            return sp.csr_matrix((len(documents), len(self)))
+        place = self.vocabulary
+        columns = [
+            place.setdefault(str(word), len(place)) for word in vectorizer.get_feature_names_out()
+        ]
+        indices = np.array(columns, dtype=np.int32)[counts.indices]
+        return sp.csr_matrix((counts.data, indices, counts.indptr), (len(documents), len(self)))
+
+    def count(self, documents: list[Any]) -> sp.csr_matrix:
+        """Count documents; words outside the vocabulary are left out."""
+        if self._vectorizer is None:
+            self._vectorizer = self._make()
+        if not self.n_columns:
+            if not self.vocabulary:
+                return sp.csr_matrix((len(documents), 0))
+            self._vectorizer.vocabulary_ = self.vocabulary
+        return _told(self._vectorizer.transform, documents)
+
+    def columns(self, document) -> dict[int, str]:
+        """The words of a document by column; hashed words that share a column are joined."""
+        found = dict.fromkeys(self._make().build_analyzer()(document))
+        if not self.n_columns:
+            return {self.vocabulary[w]: w for w in found if w in self.vocabulary}
+        from sklearn.feature_extraction import FeatureHasher
+
+        hasher = FeatureHasher(self.n_columns, input_type="string", alternate_sign=False)
+        named: dict[int, list[str]] = defaultdict(list)
+        for word, column in zip(found, hasher.transform([w] for w in found).indices, strict=True):
+            named[int(column)].append(word)
+        return {column: " | ".join(words) for column, words in named.items()}
+
+    def _note(self, counts: sp.csr_matrix) -> None:
+        seen = np.bincount(counts.indices, minlength=len(self)).astype(np.float64)
+        seen[: len(self.document_count)] += self.document_count
+        self.document_count = seen
+        self.n_documents += counts.shape[0]
+
+    def _make(self) -> Any:
+        """A vectoriser of scikit-learn that also takes documents that are lists of words."""
+        from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
+
+        plain = CountVectorizer(**self.options)
+        prepare, split = plain.build_preprocessor(), plain.build_tokenizer()
+        options = self.options | {
+            "preprocessor": lambda text: prepare(text) if isinstance(text, str) else text
+        }
+        if plain.analyzer == "word":
+            options |= {
+                "tokenizer": lambda text: split(text) if isinstance(text, str) else list(text),
+                "token_pattern": None,
+            }
+        if not self.n_columns:
+            return CountVectorizer(**options)
+        options = {name: value for name, value in options.items() if name not in _WHOLE_CORPUS}
+        return HashingVectorizer(
+            **options, n_features=self.n_columns, alternate_sign=False, norm=None
+        )
+
+    # --- weighting --------------------------------------------------------------------------------
+
+    def weigh(self, counts: sp.csr_matrix, weighting: str, length: float | None) -> sp.csr_matrix:
+        """The rows that the model sees: weighted counts, scaled to the Euclidean norm `length`.
+
+        "tfidf" is ``(1 + ln count) (1 + ln((1 + documents) / (1 + documents with the word)))``.
+        """
+        rows = counts.astype(np.float64)
+        if weighting == "presence":
+            rows.data[:] = 1.0
+        elif weighting == "tfidf":
+            rarity = 1.0 + np.log((1.0 + self.n_documents) / (1.0 + self.document_count))
+            rows.data = (1.0 + np.log(rows.data)) * rarity[rows.indices]
+        if length is not None:
+            from sklearn.preprocessing import normalize
+
+            rows = normalize(rows, copy=False)
+            rows.data *= length
+        return rows
+
+    # --- files: two arrays are read and written faster than a dict --------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        words = list(self.vocabulary)
+        text = np.frombuffer("".join(words).encode("utf-8", "surrogatepass"), dtype=np.uint8)
+        sizes = np.array([len(word) for word in words], dtype=np.int64)
+        return self.__dict__ | {"vocabulary": (text, sizes), "_vectorizer": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ |= state
+        text, sizes = self.vocabulary
+        joined = np.asarray(text, dtype=np.uint8).tobytes().decode("utf-8", "surrogatepass")
+        ends = np.cumsum(sizes).tolist()
+        pairs = zip([0, *ends], ends, strict=False)
+        self.vocabulary = {joined[a:b]: j for j, (a, b) in enumerate(pairs)}
+
+
+def _names(vectorizer) -> list[str]:
+    """The words of a vectoriser, in order."""
+    return vectorizer.get_feature_names_out().tolist()
+
+
+class EmptyVocabulary(InputError):
+    """Documents without a single word."""
+
+
+def _told(work, documents: list[Any]) -> sp.csr_matrix:
+    """Let scikit-learn work; say in our own errors what it does not like."""
+    try:
+        return work(documents)
+    except ValueError as error:
+        if "empty vocabulary" in str(error):
+            raise EmptyVocabulary("the documents hold no words, or stop words only") from error
+        raise OptionError(str(error)) from error
+    except AttributeError as error:  # a list of words where letters are counted
+        raise InputError("documents that are lists of words need analyzer='word'") from error

@@ -1,0 +1,86 @@
+"""Choosing between ways to train by how they do on held-out rows."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ._base import best_temperature
+
+MOST = 50_000  # rows that take part in choosing: more would hardly change the choice
+
+
+class Split(NamedTuple):
+    """Rows to train on, by weight, and rows to judge by."""
+
+    weights: np.ndarray  # (n,) zero for rows not to train on
+    held: np.ndarray  # rows held out
+    codes: np.ndarray  # place of the class of each of them
+    held_weights: np.ndarray
+
+    def mark(self, joint: np.ndarray) -> Mark:
+        """Judge by ``ln p(y, x)`` of the rows held out."""
+        temperature, log_loss = best_temperature(joint, self.codes, self.held_weights, 0.0, 1e-2)
+        return Mark(joint.argmax(axis=1) == self.codes, log_loss, temperature)
+
+
+def split(codes: np.ndarray, weights: np.ndarray, fraction: float, rng) -> Split | None:
+    """Hold out a share of each class; None if the classes are too small for that.
+
+    A class keeps what is not a whole number of rows: one of a single row is only trained on.
+    """
+    train = np.zeros(len(codes), dtype=bool)
+    train[rng.permutation(len(codes))[:MOST]] = True
+    train &= weights > 0
+    order = rng.permutation(np.flatnonzero(train & (codes >= 0)))
+    order = order[np.argsort(codes[order], kind="stable")]
+    sizes = np.bincount(codes[order])
+    rank = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    held = order[rank < np.floor(fraction * sizes)[codes[order]]]
+    if not len(held):
+        return None
+    train[held] = False
+    return Split(np.where(train, weights, 0.0), held, codes[held], weights[held])
+
+
+class Mark(NamedTuple):
+    """How a model did on held-out documents."""
+
+    correct: np.ndarray
+    log_loss: float  # at the best temperature
+    temperature: float
+
+    def beats(self, other: Mark) -> bool:
+        """By accuracy where the difference is beyond chance, else by log-loss."""
+        gain = self.correct.astype(np.float64) - other.correct
+        if abs(gain.sum()) > np.sqrt(np.abs(gain).sum()):  # one standard error
+            return bool(gain.sum() > 0)
+        return self.log_loss < other.log_loss
+
+
+class Trial(NamedTuple):
+    """A way to train, and its marks after each epoch."""
+
+    loss: Any
+    weighting: str
+    model: Any
+    marks: list[Mark]
+
+    @property
+    def epochs(self) -> int:
+        return 1 + min(range(len(self.marks)), key=lambda epoch: self.marks[epoch].log_loss)
+
+    @property
+    def best(self) -> Mark:
+        return self.marks[self.epochs - 1]
+
+    def summary(self) -> dict[str, Any]:
+        return {
+            "loss": self.loss,
+            "weighting": self.weighting,
+            "epochs": self.epochs,
+            "temperature": self.best.temperature,
+            "accuracy": float(self.best.correct.mean()),
+            "log_loss": self.best.log_loss,
+        }

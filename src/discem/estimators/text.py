@@ -1,0 +1,581 @@
+"""Text classification: documents in, labels out, nothing to tune."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ..engines.sequential import score
+from ..exceptions import InputError, OptionError
+from ..losses import NLL, Hinge, resolve_loss
+from ..priors import Dirichlet
+from ..schedules import constant
+from . import _input
+from ._bag import WEIGHTINGS, Bag, as_documents
+from ._choice import Split, Trial, split
+from .naive_bayes import MultinomialNB
+
+_COUNTING = (
+    *("ngram_range", "analyzer", "token_pattern", "lowercase", "strip_accents", "stop_words"),
+    *("min_df", "max_df", "max_features"),
+)
+
+
+class Explanation(NamedTuple):
+    """Why a document gets its probabilities: the exact parts of its score, word by word.
+
+    ``scores = intercept + contributions.sum(axis=0)``, and ``softmax(scores)`` are the
+    probabilities that the classifier predicts. What a word adds to all classes alike is left out,
+    so a column says how much more the word speaks for a class than for the average one.
+    """
+
+    classes: np.ndarray
+    words: list[str]
+    contributions: np.ndarray  # (words, classes)
+    intercept: np.ndarray  # (classes,)
+
+    @property
+    def scores(self) -> np.ndarray:
+        return self.intercept + self.contributions.sum(axis=0)
+
+    def against(self, label=None, other=None) -> list[tuple[str, float]]:
+        """What each word adds to the log-odds of `label` against `other`, largest first.
+
+        By default the most probable class stands against the most probable one besides it.
+        """
+        one = int(self.scores.argmax()) if label is None else _place(self.classes, label)
+        if other is None:
+            rest = self.scores.copy()
+            rest[one] = -np.inf
+            two = int(rest.argmax())
+        else:
+            two = _place(self.classes, other)
+        parts = self.contributions[:, one] - self.contributions[:, two]
+        order = np.argsort(-parts, kind="stable")
+        return [(self.words[j], float(parts[j])) for j in order]
+
+
+class TextClassifier(ClassifierMixin, BaseEstimator):
+    """Documents in, labels out: multinomial naive Bayes over weighted words, trained to classify.
+
+    The documents are tokenised and counted by scikit-learn, weighted, and brought to one length;
+    `MultinomialNB` does the rest. What is left at "auto" is chosen on a part of the training
+    documents that is held out for it, then all are trained on; `chosen_` says what was chosen. The
+    choice costs about as much as two fits.
+
+    Naive Bayes is over-confident, the more so the longer a document: words are not independent.
+    Two parameters of the model repair it. Every document counts as one of the same `length`, and
+    ``p(y | document)`` is ``softmax(temperature_ * ln p(y, document))`` with a temperature that is
+    learnt from the held-out documents.
+
+    Parameters
+    ----------
+    loss : {"auto", "ncll", "hinge", "nll", "blend"} or loss object, default="auto"
+        What training minimises; "auto" tries NCLL and hinge.
+    weighting : {"auto", "tfidf", "presence", "counts"}, default="auto"
+        What stands for a word in a document: its tf-idf (with 1 + ln of the count), one, or its
+        count. "auto" tries the first two; in a stream it is tf-idf, with the document frequencies
+        so far.
+    length : float or None, default=5.0
+        Euclidean norm that each document's weights are scaled to; None leaves them as they are.
+    temperature : "auto" or float, default="auto"
+        What log-probabilities are multiplied by before they are normalised; "auto" is 1 in streams.
+    prior : "auto" or Dirichlet, default="auto"
+        Pseudo-counts of each word in each class.
+    max_iter : "auto" or int, default="auto"
+        Epochs. "auto" takes as many as were best for the held-out documents, 5 at most where there
+        are thousands of documents, 20 at most where there are few.
+    ngram_range, analyzer, token_pattern, lowercase, strip_accents, stop_words
+        How a document becomes words, see scikit-learn's CountVectorizer. A document may also be a
+        list of words, which is taken as it is.
+    min_df, max_df, max_features
+        Which words are kept, see CountVectorizer; not in streams, where words come as they come.
+    n_features : int or None, default=None
+        Hash words into so many columns instead of keeping a vocabulary: memory is then bounded.
+    validation_fraction : float, default=0.2
+        Share of the documents of each class that is held out to choose, of at most 50 000.
+    class_weight : dict, "balanced" or None, default=None
+    total_samples : float or None, default=None
+        Documents that the prior is spread over; None is those given to `fit`, or seen so far.
+    callback : callable or None, default=None
+        Called as ``callback(model, record)`` after each epoch; training stops if it returns True.
+        ``record["stage"]`` is "choice" while options are tried, then "fit".
+    random_state : int, RandomState or None, default=None
+    verbose : int, default=0
+        1 shows progress.
+
+    Attributes
+    ----------
+    chosen_ : dict
+        What was chosen (loss, weighting, epochs, temperature), from how many held-out documents,
+        and how each trial did on them.
+    model_ : MultinomialNB
+        The model of the weighted words.
+    vocabulary_ : dict
+        From word to column.
+    classes_, class_count_, class_prior_, temperature_, history_, n_iter_ : as in MultinomialNB
+    n_documents_ : int
+        Documents seen.
+    progressive_accuracy_, progressive_loss_ : float
+        Accuracy and log-loss in a stream so far, each document predicted before it was learnt.
+
+    Examples
+    --------
+    >>> from discem import TextClassifier
+    >>> texts = ["good film", "bad film", "a good plot and good cast", "a bad plot and bad cast"]
+    >>> model = TextClassifier(random_state=0).fit(texts, ["+", "-", "+", "-"])
+    >>> model.predict(["good", "really bad"]).tolist()
+    ['+', '-']
+    >>> model.explain("a good film").against("+", "-")[0][0]
+    'good'
+    """
+
+    def __init__(
+        self,
+        *,
+        loss="auto",
+        weighting="auto",
+        length=5.0,
+        temperature="auto",
+        prior="auto",
+        max_iter="auto",
+        ngram_range=(1, 1),
+        analyzer="word",
+        token_pattern=r"(?u)\b\w\w+\b",
+        lowercase=True,
+        strip_accents=None,
+        stop_words=None,
+        min_df=1,
+        max_df=1.0,
+        max_features=None,
+        n_features=None,
+        validation_fraction=0.2,
+        class_weight=None,
+        total_samples=None,
+        callback=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.loss = loss
+        self.weighting = weighting
+        self.length = length
+        self.temperature = temperature
+        self.prior = prior
+        self.max_iter = max_iter
+        self.ngram_range = ngram_range
+        self.analyzer = analyzer
+        self.token_pattern = token_pattern
+        self.lowercase = lowercase
+        self.strip_accents = strip_accents
+        self.stop_words = stop_words
+        self.min_df = min_df
+        self.max_df = max_df
+        self.max_features = max_features
+        self.n_features = n_features
+        self.validation_fraction = validation_fraction
+        self.class_weight = class_weight
+        self.total_samples = total_samples
+        self.callback = callback
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # --- training ---------------------------------------------------------------------------------
+
+    def fit(self, X, y, sample_weight=None):
+        """Choose what is left at "auto" on held-out documents, then fit the model to all.
+
+        Parameters
+        ----------
+        X : iterable of documents, each a text or a list of words
+        y : array-like of shape (n_documents,) or (n_documents, n_classes)
+            Labels, with None or NaN for an unlabelled document; or label sets, or soft labels, see
+            `MultinomialNB`.
+        sample_weight : array-like of shape (n_documents,), optional
+
+        Returns
+        -------
+        self
+            Also when interrupted: after Ctrl-C the fitted attributes are those of the training done
+            so far, and KeyboardInterrupt goes on.
+        """
+        self._check_options()
+        documents = as_documents(X)
+        y = _input.check_y(y, len(documents))
+        bag = self._new_bag()
+        counts = bag.learn(documents)
+        weights = _input.check_weights(sample_weight, counts)
+        self.bag_, self._progress = bag, np.zeros(3)
+        rng = check_random_state(self.random_state)
+        epochs = self._choose(counts, y, weights, rng)
+        rows = self._weigh(counts)
+        self.model_ = self._new_model(self.chosen_["loss"], rows, y, epochs, rng)
+        self._run(self.model_, "fit", rows, y, weights)
+        self.chosen_["epochs"] = self.model_.n_iter_
+        self.model_.temperature_ = self.chosen_["temperature"]
+        return self
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Take one pass over the next documents of a stream, in the order given.
+
+        The vocabulary grows with the documents (unless words are hashed), and classes may appear at
+        any time. Nothing is held out in a stream: what is left at "auto" is NCLL on tf-idf, with a
+        temperature of 1.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as for `fit`
+        classes : array-like, optional
+            Classes to know from the start. Not needed.
+
+        Returns
+        -------
+        self
+        """
+        self._check_options()
+        documents = as_documents(X)
+        if not documents:
+            raise InputError("X has no documents")
+        first = not hasattr(self, "model_")
+        y = _input.check_y(y, len(documents), labels=first)
+        bag = self._new_bag() if first else self.bag_
+        counts = bag.grow(documents)
+        weights = _input.check_weights(sample_weight, counts)
+        if first:
+            self.bag_, self._progress = bag, np.zeros(3)
+            self.chosen_ = self._defaults()
+        rows = self._weigh(counts)
+        if first:
+            self.model_ = self._new_model(self.chosen_["loss"], rows, y, 1, None)
+        else:
+            self.model_._extend(len(bag))
+        self.model_.partial_fit(rows, y, classes, weights)
+        record = self.model_.history_[-1]
+        weight = float(weights.sum())
+        self._progress += weight * np.array([1.0, record["accuracy"], record["ncll"]])
+        if self.callback is not None:
+            self.callback(self, record)
+        return self
+
+    def _check_options(self) -> None:
+        if self.weighting not in ("auto", *WEIGHTINGS):
+            raise OptionError(f"weighting={self.weighting!r} is unknown: use one of {WEIGHTINGS}")
+        for name, none in (("length", True), ("temperature", False)):
+            value = getattr(self, name)
+            allowed = (none and value is None) or (not none and value == "auto")
+            if not allowed and not (isinstance(value, int | float) and 0 < value < np.inf):
+                raise OptionError(f"{name}={value!r} must be a number > 0")
+        for name, other in (("max_iter", "auto"), ("n_features", None)):
+            value = getattr(self, name)
+            if value != other and not (isinstance(value, int | np.integer) and value >= 1):
+                raise OptionError(f"{name}={value!r} must be {other!r} or a whole number >= 1")
+        if self.prior != "auto" and not isinstance(self.prior, Dirichlet):
+            raise OptionError(f"prior={self.prior!r} must be 'auto' or a Dirichlet(...)")
+        if not (isinstance(self.validation_fraction, float) and 0 < self.validation_fraction < 1):
+            raise OptionError(
+                f"validation_fraction={self.validation_fraction!r} must be between 0 and 1"
+            )
+        if self.loss != "auto":
+            resolve_loss(self.loss)
+
+    def _new_bag(self) -> Bag:
+        return Bag({name: getattr(self, name) for name in _COUNTING}, self.n_features)
+
+    def _weigh(self, counts):
+        return self.bag_.weigh(counts, self.chosen_["weighting"], self.length)
+
+    def _defaults(self) -> dict[str, Any]:
+        """What stands in for "auto" where nothing can be held out."""
+        return {
+            "loss": "ncll" if self.loss == "auto" else self.loss,
+            "weighting": "tfidf" if self.weighting == "auto" else self.weighting,
+            "temperature": 1.0 if self.temperature == "auto" else float(self.temperature),
+        }
+
+    def _most_epochs(self, n: int) -> int:
+        return (
+            int(np.clip(20_000 // max(n, 1), 5, 20)) if self.max_iter == "auto" else self.max_iter
+        )
+
+    def _new_model(self, loss, rows, y, epochs: int, rng) -> MultinomialNB:
+        """The model to train: where it starts, how large its steps are, and its prior."""
+        n, size = rows.shape[0], max(float(rows.data @ rows.data), 1e-300)
+        kind = resolve_loss(loss)
+        if isinstance(kind, NLL):
+            way: dict[str, Any] = {"prior": Dirichlet(0.1 * rows.data.mean() if rows.nnz else 1.0)}
+        elif isinstance(kind, Hinge) or rng is None:
+            # From equal words. Where counts are small beside alpha the model is linear, and alpha
+            # then regularises it like an SVM on rows of length 1 with C = |x|^2 / alpha.
+            way = {"init": "prior", "prior": Dirichlet(alpha=0.8 * size / n)}
+            way |= {"step": constant(1.0), "average": isinstance(kind, Hinge)}
+        else:
+            # From the generative estimate, which is soon left: its weight is a thirtieth.
+            used = max(len(np.unique(rows.indices)), 1)
+            K = len(_input.find_classes(y))
+            way = {"prior": Dirichlet(alpha=3.0 * max(float(rows.data.sum()), 1e-300) / (used * K))}
+            way |= {"step": constant(30.0 / n), "average": False}
+        if self.prior != "auto":
+            way["prior"] = self.prior
+        return MultinomialNB(
+            **way,
+            loss=loss,
+            max_iter=epochs,
+            tol=None,
+            class_weight=self.class_weight,
+            total_samples=self.total_samples,
+            random_state=None if rng is None else rng.randint(2**31 - 1),
+            verbose=self.verbose,
+        )
+
+    def _run(self, model: MultinomialNB, stage: str, rows, y, weights, mark=None) -> None:
+        """Train; `mark` looks at the model after each epoch and may say that it is enough."""
+
+        def after_epoch(_, record) -> bool:
+            record["stage"] = stage
+            enough = mark is not None and mark(model)
+            return enough or (self.callback is not None and self.callback(self, record) is True)
+
+        model.callback = after_epoch
+        try:
+            model.fit(rows, y, weights)
+        finally:
+            model.callback = None
+
+    # --- choosing ---------------------------------------------------------------------------------
+
+    def _choose(self, counts, y, weights, rng) -> int:
+        """Settle what is left at "auto" on held-out documents; return the epochs to train.
+
+        The losses are tried with the first weighting, then the other weighting with the better
+        loss: that trial ends early unless it leads.
+        """
+        self.chosen_ = self._defaults()
+        most = self._most_epochs(counts.shape[0])
+        fixed = "auto" not in (self.loss, self.weighting, self.temperature, self.max_iter)
+        if fixed or y.ndim == 2:  # label sets and shares have no accuracy to judge by
+            return most
+        codes = _input.encode(y, _input.find_classes(y)).codes
+        part = split(codes, weights, self.validation_fraction, rng)
+        if part is None:
+            return most
+        losses = ("ncll", "hinge") if self.loss == "auto" else (self.loss,)
+        plans = [(loss, self.chosen_["weighting"]) for loss in losses]
+        if self.weighting == "auto":
+            plans.append((None, "presence"))
+        trials: list[Trial] = []
+        best: Trial | None = None
+        for loss, weighting in plans:
+            rows = self.bag_.weigh(counts, weighting, self.length)
+            loss = self.chosen_["loss"] if loss is None else loss
+            trial = Trial(loss, weighting, self._new_model(loss, rows, y, most, rng), [])
+            if best is None:  # what is there if training is interrupted
+                self._settle(trial)
+            self._try(trial, rows, y, part, best)
+            trials.append(trial)
+            if best is None or trial.best.beats(best.best):
+                best = trial
+                self._settle(trial)
+        self.chosen_ |= {"held_out": len(part.held), "trials": [t.summary() for t in trials]}
+        return best.epochs if best and self.max_iter == "auto" else most
+
+    def _try(self, trial: Trial, rows, y, part: Split, leader: Trial | None) -> None:
+        """Train on the documents not held out, and mark the model after each epoch."""
+        model = trial.model
+
+        def mark(_) -> bool:
+            joint = score(model._learner.model, model._rows(rows), rows.shape[0], part.held)
+            trial.marks.append(part.mark(joint))
+            epoch = len(trial.marks) - 1
+            if leader is None or leader.loss != trial.loss or epoch < 1:
+                return False
+            return not trial.marks[epoch].beats(leader.marks[epoch])
+
+        self._run(model, "choice", rows, y, part.weights, mark)
+
+    def _settle(self, trial: Trial) -> None:
+        """Let this be the model: what there is if training is interrupted."""
+        self.model_ = trial.model
+        self.chosen_ |= {"loss": trial.loss, "weighting": trial.weighting}
+        if self.temperature == "auto" and trial.marks:
+            self.chosen_["temperature"] = self.model_.temperature_ = trial.best.temperature
+
+    # --- prediction -------------------------------------------------------------------------------
+
+    def _rows(self, X):
+        check_is_fitted(self)
+        return self._weigh(self.bag_.count(as_documents(X)))
+
+    def predict(self, X):
+        """The most probable class of each document."""
+        return self.model_.predict(self._rows(X))
+
+    def predict_proba(self, X):
+        """``p(y | document)`` of every class, as (n_documents, n_classes)."""
+        return self.model_.predict_proba(self._rows(X))
+
+    def predict_log_proba(self, X):
+        """``ln p(y | document)`` of every class."""
+        return self.model_.predict_log_proba(self._rows(X))
+
+    def predict_joint_log_proba(self, X):
+        """``ln p(y, document)`` of every class, of the weighted words."""
+        return self.model_.predict_joint_log_proba(self._rows(X))
+
+    def score_samples(self, X):
+        """``ln p(document)``: low for documents unlike those of the training."""
+        return self.model_.score_samples(self._rows(X))
+
+    # --- after training ---------------------------------------------------------------------------
+
+    def calibrate(self, X, y, sample_weight=None):
+        """Choose `temperature_` by documents that were not trained on; predictions stay."""
+        self.model_.calibrate(self._rows(X), y, sample_weight)
+        return self
+
+    def set_class_prior(self, class_prior):
+        """Tell the model how frequent classes are now, see `MultinomialNB.set_class_prior`."""
+        check_is_fitted(self)
+        self.model_.set_class_prior(class_prior)
+        return self
+
+    def to_linear(self):
+        """The same classifier as a linear function of the weighted words.
+
+        Returns
+        -------
+        LinearForm
+        """
+        check_is_fitted(self)
+        return self.model_.to_linear()._replace(statistics=self._rows)
+
+    def explain(self, document) -> Explanation:
+        """The exact contribution of each word of a document to the score of each class.
+
+        Parameters
+        ----------
+        document : str or list of str
+
+        Returns
+        -------
+        Explanation
+        """
+        row = self._rows([document])
+        model, names = self.model_, self.bag_.columns(document)
+        row.sort_indices()
+        parts = model.temperature_ * row.data[:, None] * model.feature_log_prob_[:, row.indices].T
+        parts -= parts.mean(axis=1, keepdims=True)
+        intercept = model.temperature_ * np.log(model._shares()) + model._prior_shift
+        return Explanation(self.classes_, [names[j] for j in row.indices], parts, intercept)
+
+    def top_words(self, label, n=20) -> list[tuple[str, float]]:
+        """The words that speak most for a class, with what each adds to its score.
+
+        The score of a word is what the average occurrence of it adds to the score of the class,
+        beyond what it adds to the average class, times how often the class uses the word.
+
+        Parameters
+        ----------
+        label : a class
+        n : int
+            How many.
+
+        Returns
+        -------
+        list of (word, score), largest first
+        """
+        check_is_fitted(self)
+        if self.n_features is not None:
+            raise OptionError("n_features: words that are hashed keep no names; explain() has them")
+        theta = self.model_.feature_log_prob_
+        k = _place(self.classes_, label)
+        scores = np.exp(theta[k]) * (theta[k] - theta.mean(axis=0))
+        words = list(self.vocabulary_)
+        return [(words[j], float(scores[j])) for j in np.argsort(-scores, kind="stable")[:n]]
+
+    def sample(self, n_samples=1, random_state=None):
+        """Draw documents, as lists of words, and labels.
+
+        Words are drawn from ``p(word | class)`` of the weighted words: rare words are as frequent
+        as their weights make them.
+
+        Returns
+        -------
+        X : list of lists of str
+        y : array of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        if self.n_features is not None:
+            raise OptionError("n_features: words that are hashed cannot be drawn")
+        counts, y = self.model_.sample(n_samples, random_state)
+        words = np.array(list(self.vocabulary_), dtype=object)
+        return [np.repeat(words, row.astype(int)).tolist() for row in counts], y
+
+    def save(self, path) -> None:
+        """Write the model to a file that is safe to share; read it with `discem.load`."""
+        from ._files import save
+
+        save(self, path)
+
+    @property
+    def classes_(self) -> np.ndarray:
+        return self.model_.classes_
+
+    @property
+    def class_count_(self) -> np.ndarray:
+        return self.model_.class_count_
+
+    @property
+    def class_prior_(self) -> np.ndarray:
+        return self.model_.class_prior_
+
+    @property
+    def temperature_(self) -> float:
+        return self.model_.temperature_
+
+    @property
+    def history_(self) -> list[dict[str, Any]]:
+        return self.model_.history_
+
+    @property
+    def n_iter_(self) -> int:
+        return self.model_.n_iter_
+
+    @property
+    def vocabulary_(self) -> dict[str, int]:
+        return self.bag_.vocabulary
+
+    @property
+    def n_documents_(self) -> int:
+        return self.bag_.n_documents
+
+    @property
+    def progressive_accuracy_(self) -> float:
+        return self._mean_progress(1)
+
+    @property
+    def progressive_loss_(self) -> float:
+        return self._mean_progress(2)
+
+    def _mean_progress(self, figure: int) -> float:
+        if not self._progress[0] > 0:
+            raise AttributeError("progressive figures are those of a stream: call partial_fit")
+        return float(self._progress[figure] / self._progress[0])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_") and hasattr(self.model_, "_learner")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+
+def _place(classes: np.ndarray, label) -> int:
+    place = np.flatnonzero(classes == label)
+    if not len(place):
+        raise InputError(f"there is no class {label!r}; there are: {classes.tolist()[:20]}")
+    return int(place[0])

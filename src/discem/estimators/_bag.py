@@ -162,12 +162,14 @@ class Bag:
 
         "tfidf" is ``(1 + ln count) (1 + ln((1 + documents) / (1 + documents with the word)))``.
         """
-        rows = counts.astype(np.float64)
         if weighting == "presence":
-            rows.data[:] = 1.0
+            values = np.ones(counts.nnz)
         elif weighting == "tfidf":
             rarity = 1.0 + np.log((1.0 + self.n_documents) / (1.0 + self.document_count))
-            rows.data = (1.0 + np.log(rows.data)) * rarity[rows.indices]
+            values = (1.0 + np.log(counts.data)) * rarity[counts.indices]
+        else:
+            values = counts.data.astype(np.float64)
+        rows = sp.csr_matrix((values, counts.indices, counts.indptr), counts.shape)
         if length is not None:
             from sklearn.preprocessing import normalize
 

@@ -80,7 +80,7 @@ def best_temperature(joint, codes, weights, shift=0.0, tolerance=1e-5) -> tuple[
     def log_loss(log_temperature: float) -> float:
         temperature = np.exp(log_temperature)
         scores = temperature * joint + shift
-        losses = logsumexp(scores, axis=1) - (temperature * own + own_shift)
+        losses = np.log(np.exp(scores).sum(axis=1)) - (temperature * own + own_shift)
         # and one more row, wrong by the usual margin: rows may all be right, certainty is not
         return float(np.dot(weights, losses) + np.logaddexp(0, temperature * margin)) / len(rows)
 

@@ -68,18 +68,25 @@ class Trial(NamedTuple):
     marks: list[Mark]
 
     @property
-    def epochs(self) -> int:
-        return 1 + min(range(len(self.marks)), key=lambda epoch: self.marks[epoch].log_loss)
-
-    @property
     def best(self) -> Mark:
-        return self.marks[self.epochs - 1]
+        return min(self.marks, key=lambda mark: mark.log_loss)
+
+    def is_done(self, leader: Trial | None) -> bool:
+        """Whether one more epoch is of no use: little was gained, or the leader is out of reach."""
+        *before, now = self.marks
+        if leader is not None and before and len(leader.marks) >= len(self.marks):
+            then = leader.marks[len(before)]
+            if then.correct.sum() > now.correct.sum() and then.log_loss < now.log_loss:
+                return True
+        if len(before) < 2:
+            return False
+        return now.log_loss > 0.995 * min(mark.log_loss for mark in before)
 
     def summary(self) -> dict[str, Any]:
         return {
             "loss": self.loss,
             "weighting": self.weighting,
-            "epochs": self.epochs,
+            "epochs": len(self.marks),
             "temperature": self.best.temperature,
             "accuracy": float(self.best.correct.mean()),
             "log_loss": self.best.log_loss,

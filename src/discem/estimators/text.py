@@ -87,8 +87,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     prior : "auto" or Dirichlet, default="auto"
         Pseudo-counts of each word in each class.
     max_iter : "auto" or int, default="auto"
-        Epochs. "auto" takes as many as were best for the held-out documents, 5 at most where there
-        are thousands of documents, 20 at most where there are few.
+        Epochs. "auto" goes on as long as the held-out documents gain, 5 epochs at most where
+        there are thousands of documents, 20 where there are few, and takes one more at the end.
     ngram_range, analyzer, token_pattern, lowercase, strip_accents, stop_words
         How a document becomes words, see scikit-learn's CountVectorizer. A document may also be a
         list of words, which is taken as it is.
@@ -350,7 +350,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         """Settle what is left at "auto" on held-out documents; return the epochs to train.
 
         The losses are tried with the first weighting, then the other weighting with the better
-        loss: that trial ends early unless it leads.
+        loss.
         """
         self.chosen_ = self._defaults()
         most = self._most_epochs(counts.shape[0])
@@ -361,7 +361,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         part = split(codes, weights, self.validation_fraction, rng)
         if part is None:
             return most
-        losses = ("ncll", "hinge") if self.loss == "auto" else (self.loss,)
+        losses = ("hinge", "ncll") if self.loss == "auto" else (self.loss,)
         plans = [(loss, self.chosen_["weighting"]) for loss in losses]
         if self.weighting == "auto":
             plans.append((None, "presence"))
@@ -379,7 +379,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
                 best = trial
                 self._settle(trial)
         self.chosen_ |= {"held_out": len(part.held), "trials": [t.summary() for t in trials]}
-        return best.epochs if best and self.max_iter == "auto" else most
+        # there is more to learn from now: one epoch more
+        return 1 + len(best.marks) if best and self.max_iter == "auto" else most
 
     def _try(self, trial: Trial, rows, y, part: Split, leader: Trial | None) -> None:
         """Train on the documents not held out, and mark the model after each epoch."""
@@ -388,10 +389,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         def mark(_) -> bool:
             joint = score(model._learner.model, model._rows(rows), rows.shape[0], part.held)
             trial.marks.append(part.mark(joint))
-            epoch = len(trial.marks) - 1
-            if leader is None or leader.loss != trial.loss or epoch < 1:
-                return False
-            return not trial.marks[epoch].beats(leader.marks[epoch])
+            return trial.is_done(leader)
 
         self._run(model, "choice", rows, y, part.weights, mark)
 

@@ -1,6 +1,9 @@
 """Model files: whole or not at all, and nothing in them but models of the library."""
 
+import io
+import json
 import pickle
+import zipfile
 
 import numpy as np
 import pytest
@@ -92,6 +95,14 @@ def whole(path):
     return path.read_bytes()
 
 
+def stamped(thing, format=1):
+    """A file as if `thing` had been saved as a model."""
+    file = io.BytesIO(skops.io.dumps(thing))
+    with zipfile.ZipFile(file, "a") as members:
+        members.writestr("discem.json", json.dumps({"format": format, "version": "9.1"}))
+    return file.getvalue()
+
+
 DAMAGED = {
     "random": lambda path: np.random.default_rng(0).bytes(2000),
     "empty": lambda path: b"",
@@ -101,8 +112,9 @@ DAMAGED = {
     "flipped": lambda path: bytes(b ^ (i % 97 == 50) for i, b in enumerate(whole(path))),
     "pickle": lambda path: pickle.dumps(GaussianNB(max_iter=1).fit(*data())),
     "estimator": lambda path: skops.io.dumps(LogisticRegression().fit(*data())),
+    "stranger": lambda path: stamped(LogisticRegression().fit(*data())),
     "bare": lambda path: skops.io.dumps({"format": "discem"}),
-    "no model": lambda path: skops.io.dumps({"format": "discem", "model": [1, 2]}),
+    "no model": lambda path: stamped([1, 2]),
 }
 
 
@@ -110,6 +122,12 @@ DAMAGED = {
 def test_not_a_model(kind, path):
     path.write_bytes(DAMAGED[kind](path))
     with pytest.raises(ModelFileError, match=r"model\.skops"):
+        discem.load(path)
+
+
+def test_file_of_a_newer_release(path):
+    path.write_bytes(stamped(GaussianNB(max_iter=1).fit(*data()), format=99))
+    with pytest.raises(ModelFileError, match=r"written by discem 9\.1.*newer"):
         discem.load(path)
 
 
@@ -124,6 +142,6 @@ class Foreign:
 
 @pytest.mark.parametrize("thing", [Foreign(), pickle.loads, np.testing.assert_equal], ids=str)
 def test_foreign_types_are_refused(thing, path):
-    path.write_bytes(skops.io.dumps({"format": "discem", "model": thing}))
+    path.write_bytes(stamped(thing))
     with pytest.raises(ModelFileError, match="not ours"):
         discem.load(path)

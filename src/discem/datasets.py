@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ast
-import gzip
 import importlib.util
 import os
 import re
-import zlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +16,7 @@ from scipy.special import ndtr
 from sklearn.utils import check_random_state
 
 from .exceptions import DiscemError, InputError, OptionError
+from .io.documents import read_documents
 
 # --- the paper's toy ------------------------------------------------------------------------------
 
@@ -244,15 +243,5 @@ def load_text(
             f"text data {name!r} is absent: put its {subset} documents at {packed}, "
             "one a line, label<TAB>text"
         )
-    texts, labels = [], []
-    try:
-        with gzip.open(path) if path == packed else path.open("rb") as lines:
-            for number, line in enumerate(lines, 1):
-                label, tab, text = line.decode().rstrip("\r\n").partition("\t")
-                if not tab:
-                    raise InputError(f"{path}, line {number}: expected label<TAB>text, got no tab")
-                labels.append(label)
-                texts.append(text)
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read as UTF-8 text: {error}") from error
-    return texts, labels
+    documents = list(read_documents(path))
+    return [text for _, text in documents], [label or "" for label, _ in documents]

@@ -15,3 +15,7 @@ class OptionError(DiscemError, ValueError):
 
 class ModelFileError(DiscemError, ValueError):
     """A file that is no model of this library, or a damaged one."""
+
+
+class MissingExtraError(DiscemError, ImportError):
+    """An optional dependency that is not installed."""

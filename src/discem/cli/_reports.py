@@ -1,50 +1,21 @@
-"""The command line: ``discem demo``, ``discem reproduce toy``.
-
-The only file that knows typer and rich. Work is imported when a command runs, so that help and
-mistakes answer at once.
-"""
+"""``discem demo`` and ``discem reproduce``: what the library and the paper claim, done again."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any
 
-from . import __version__
-from .exceptions import DiscemError
+import typer
+from rich.console import Console
+from rich.table import Table
+from typer.core import TyperGroup
 
-try:
-    import typer
-    from rich import progress as bars
-    from rich.console import Console
-    from rich.table import Table
-    from typer.core import TyperGroup
-except ImportError:
-    print(
-        "discem: the command line needs more packages: pip install 'discem[cli]'", file=sys.stderr
-    )
-    raise SystemExit(2) from None
+from .. import __version__
+from ._screen import Meter
 
 if TYPE_CHECKING:
-    from .report._output import Progress
-    from .report.demo import Score
-
-
-class _Commands(TyperGroup):
-    """Ends on our own errors with one line, and on Ctrl-C with a word."""
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except DiscemError as error:
-            typer.echo(f"discem: {error}", err=True)
-            raise typer.Exit(2) from error
-        except KeyboardInterrupt:
-            typer.echo("discem: interrupted", err=True)
-            raise typer.Exit(130) from None
+    from ..report.demo import Score
 
 
 class _Experiments(TyperGroup):
@@ -54,56 +25,24 @@ class _Experiments(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
-app = typer.Typer(
-    cls=_Commands,
-    help="Generative classifiers trained discriminatively.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
 reproduce = typer.Typer(
     cls=_Experiments, help="Redo an experiment of the paper.", no_args_is_help=True
 )
-app.add_typer(reproduce, name="reproduce")
 
 LOSSES = {"nll": "NLL", "ncll": "NCLL", "hinge": "hinge"}
 Output = Annotated[Path, typer.Option(help="Folder for the results.", metavar="DIR")]
 
 
-def main() -> None:
-    """The entry point of the ``discem`` script."""
-    app(prog_name="discem")
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"discem {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_version, is_eager=True, help="Show the version and exit."
-        ),
-    ] = False,
-) -> None:
-    pass
-
-
-@app.command()
 def demo(
     output: Output = Path("output"),
     seed: Annotated[int, typer.Option(min=0, help="Of samples, splits and orders.")] = 0,
     quick: Annotated[bool, typer.Option(hidden=True)] = False,
 ) -> None:
     """Compare naive Bayes, discem and linear classifiers on data that is already here."""
-    with _bar() as progress:
-        from .report.demo import run_demo
+    with Meter() as meter:
+        from ..report.demo import run_demo
 
-        scores, picture = run_demo(output, seed, quick, progress)
+        scores, picture = run_demo(output, seed, quick, meter.tell)
     console = Console(highlight=False)
     console.print(_demo_table(scores))
     console.print(
@@ -124,36 +63,16 @@ def reproduce_toy(
     quick: Annotated[bool, typer.Option("--quick", help="2 seeds, 3000 rows.")] = False,
 ) -> None:
     """Figure 1: a Gaussian naive Bayes on data that no Gaussian fits."""
-    with _bar() as progress:
-        from .report import toy
+    with Meter() as meter:
+        from ..report import toy
 
         if quick:
             seeds, samples = 2, 3_000
-        result = toy.reproduce_toy(output, seeds, samples, progress)
+        result = toy.reproduce_toy(output, seeds, samples, meter.tell)
     console = Console(highlight=False)
     console.print(_toy_table(result))
     names = [*result["pictures"], "toy.json"]
     console.print("written:", *(str(output / name) for name in names), sep="\n  ", soft_wrap=True)
-
-
-@contextmanager
-def _bar() -> Iterator[Progress]:
-    """A bar on stderr: the step, its training loss, and the time left."""
-    columns = (
-        bars.BarColumn(bar_width=24),
-        bars.TaskProgressColumn(),
-        bars.TimeRemainingColumn(),
-        bars.TextColumn("{task.description}"),
-        bars.TextColumn("[dim]{task.fields[loss]}"),
-    )
-    with bars.Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task("loading", total=1.0, loss="")
-
-        def progress(step: str, share: float, loss: float | None) -> None:
-            text = "" if loss is None else f"loss {loss:.4f}"
-            shown.update(task, description=step, completed=share, loss=text)
-
-        yield progress
 
 
 def _demo_table(scores: list[Score]) -> Table:

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from ..exceptions import InputError, OptionError
 
 WEIGHTINGS = ("tfidf", "presence", "counts")
-_WHOLE_CORPUS = {"min_df": 1, "max_df": 1.0, "max_features": None}  # options a stream cannot have
+_WHOLE_CORPUS = {"min_df": 1, "max_df": 1.0, "max_features": None}  # they need all words at once
 
 
 def as_documents(X) -> list[Any]:
@@ -70,6 +70,7 @@ class Bag:
     def learn(self, documents: list[Any]) -> sp.csr_matrix:
         """Count a whole corpus, whose words become the vocabulary."""
         if self.n_columns:
+            self._refuse_pruning("hashed words are not")
             counts = self.count(documents)
         else:
             vectorizer = self._make()
@@ -82,15 +83,19 @@ class Bag:
 
     def grow(self, documents: list[Any]) -> sp.csr_matrix:
         """Count the next documents of a stream; words never met before join the vocabulary."""
+        self._refuse_pruning("those of a stream are not")
+        counts = self.count(documents) if self.n_columns else self._count_and_grow(documents)
+        if not len(self):
+            raise EmptyVocabulary("the first documents of a stream hold no words")
+        self._note(counts)
+        return counts
+
+    def _refuse_pruning(self, why: str) -> None:
         for name, default in _WHOLE_CORPUS.items():
             if self.options[name] != default:
                 raise OptionError(
-                    f"{name}={self.options[name]!r} needs the whole corpus, a stream has none; "
-                    "n_features bounds the memory of a stream"
+                    f"{name}={self.options[name]!r} needs words that are known beforehand: {why}"
                 )
-        counts = self.count(documents) if self.n_columns else self._count_and_grow(documents)
-        self._note(counts)
-        return counts
 
     def _count_and_grow(self, documents: list[Any]) -> sp.csr_matrix:
         vectorizer = self._make()

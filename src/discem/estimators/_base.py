@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import deque
 from collections.abc import Callable
@@ -610,6 +611,17 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         from ._files import save
 
         save(self, path)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        if "history_" in state:  # thousands of small dicts are slow to write one by one
+            state = state | {"history_": json.dumps(state["history_"])}
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "history_" in state:
+            state = state | {"history_": json.loads(state["history_"])}
+        super().__setstate__(state)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_learner")

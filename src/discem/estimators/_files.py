@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
+import zipfile
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from ..engines.sequential import Learner
-from ..exceptions import DiscemError, ModelFileError
+from ..exceptions import MissingExtraError, ModelFileError
 from ..families.gaussian import Gaussian
 from ..families.words import Words
 from ..losses import NCLL, NLL, Blend, Hinge
@@ -32,29 +35,26 @@ _OWN = {
 }
 
 
-class MissingFilesExtra(DiscemError, ImportError):
-    """The optional dependency for model files is not installed."""
+_STAMP, _FORMAT = "discem.json", 1  # a member of the file, and the number of the layout
 
 
 def _skops():
     try:
         import skops.io
     except ImportError as error:
-        raise MissingFilesExtra("model files need skops: pip install 'discem[files]'") from error
+        raise MissingExtraError("model files need skops: pip install 'discem[files]'") from error
     return skops.io
 
 
 def save(model: Any, path) -> None:
     """Write a model; the file appears whole or not at all."""
-    from .. import __version__
-
     path = Path(path)
     parts: list[Any] = [model, model.model_] if isinstance(model, TextClassifier) else [model]
     callbacks = [part.callback for part in parts]
     try:
         for part in parts:
             part.callback = None  # code does not belong into a file
-        data = _skops().dumps({"format": "discem", "version": __version__, "model": model})
+        data = _stamped(_skops().dumps(model))
     finally:
         for part, callback in zip(parts, callbacks, strict=True):
             part.callback = callback
@@ -66,7 +66,10 @@ def save(model: Any, path) -> None:
         )
     temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        temporary.write_bytes(data)
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -92,18 +95,37 @@ def load(path) -> Any:
     path = Path(path)
     data = path.read_bytes()
     try:
+        stamp = json.loads(zipfile.ZipFile(BytesIO(data)).read(_STAMP))
+        if stamp["format"] > _FORMAT:
+            raise ModelFileError(
+                f"{path} was written by discem {stamp['version']}, which is newer than this "
+                f"version, {_version()}: update to read it"
+            )
         foreign = _foreign(data)
         if foreign:
             raise ModelFileError(f"{path}: refused, it holds a type that is not ours: {foreign[0]}")
-        content = io.loads(data, trusted=io.get_untrusted_types(data=data))
+        model = io.loads(data, trusted=io.get_untrusted_types(data=data))
     except ModelFileError:
         raise
     except Exception as error:  # whatever a damaged file makes of the reader
         raise ModelFileError(f"{path} is no model file of discem, or it is damaged") from error
-    model = content.get("model") if isinstance(content, dict) else None
     if not isinstance(model, GenerativeClassifier | TextClassifier):
         raise ModelFileError(f"{path} is a skops file, but no model of discem")
     return model
+
+
+def _stamped(data: bytes) -> bytes:
+    """Add who wrote the file, and how, to what skops wrote."""
+    file = BytesIO(data)
+    with zipfile.ZipFile(file, "a") as members:
+        members.writestr(_STAMP, json.dumps({"format": _FORMAT, "version": _version()}))
+    return file.getvalue()
+
+
+def _version() -> str:
+    from .. import __version__
+
+    return __version__
 
 
 def _foreign(data: bytes) -> list[str]:

@@ -232,8 +232,12 @@ class MultinomialNB(GenerativeClassifier):
 
     @property
     def feature_log_prob_(self) -> np.ndarray:
+        return self._log_probabilities()
+
+    def _log_probabilities(self, chosen=slice(None)) -> np.ndarray:
+        """``ln p(word | class)`` of the chosen words."""
         check_is_fitted(self)
-        return words.log_probabilities(self._learner.model.features)
+        return words.log_probabilities(self._learner.model.features, chosen)
 
     @property
     def class_log_prior_(self) -> np.ndarray:

@@ -205,15 +205,24 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self._check_options()
         documents = as_documents(X)
         y = _input.check_y(y, len(documents))
+        weights = _input.check_weights(sample_weight, np.empty((len(documents), 0)))
         bag = self._new_bag()
         counts = bag.learn(documents)
-        weights = _input.check_weights(sample_weight, counts)
-        self.bag_, self._progress = bag, np.zeros(3)
-        rng = check_random_state(self.random_state)
-        epochs = self._choose(counts, y, weights, rng)
-        rows = self._weigh(counts)
-        self.model_ = self._new_model(self.chosen_["loss"], rows, y, epochs, rng)
-        self._run(self.model_, "fit", rows, y, weights)
+        before, trial = self.__dict__.copy(), None
+        try:
+            self.bag_, self._progress = bag, np.zeros(3)
+            rng = check_random_state(self.random_state)
+            trial, epochs = self._choose(counts, y, weights, rng)
+            rows = self._weigh(counts)
+            self.model_ = self._new_model(self.chosen_["loss"], rows, y, weights, epochs, rng)
+            self._run(self.model_, "fit", rows, y, weights)
+        except KeyboardInterrupt:
+            if trial is not None and not getattr(self.model_, "history_", None):
+                self._settle(trial)
+            raise
+        except Exception:
+            self.__dict__ = before
+            raise
         self.chosen_["epochs"] = self.model_.n_iter_
         self.model_.temperature_ = self.chosen_["temperature"]
         return self
@@ -239,23 +248,20 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         documents = as_documents(X)
         if not documents:
             raise InputError("X has no documents")
-        first = not hasattr(self, "model_")
+        first = not self.__sklearn_is_fitted__()
         y = _input.check_y(y, len(documents), labels=first)
-        bag = self._new_bag() if first else self.bag_
-        counts = bag.grow(documents)
-        weights = _input.check_weights(sample_weight, counts)
+        weights = _input.check_weights(sample_weight, np.empty((len(documents), 0)))
         if first:
-            self.bag_, self._progress = bag, np.zeros(3)
-            self.chosen_ = self._defaults()
-        rows = self._weigh(counts)
+            self.bag_, self.chosen_, self._progress = self._new_bag(), self._defaults(), np.zeros(3)
+        rows = self._weigh(self.bag_.grow(documents))
         if first:
-            self.model_ = self._new_model(self.chosen_["loss"], rows, y, 1, None)
+            self.model_ = self._new_model(self.chosen_["loss"], rows, y, weights, 1, None)
         else:
-            self.model_._extend(len(bag))
+            self.model_._extend(len(self.bag_))
         self.model_.partial_fit(rows, y, classes, weights)
         record = self.model_.history_[-1]
-        weight = float(weights.sum())
-        self._progress += weight * np.array([1.0, record["accuracy"], record["ncll"]])
+        labelled = float(weights.sum() if y.ndim == 2 else weights[~_input.missing_labels(y)].sum())
+        self._progress += labelled * np.array([1.0, record["accuracy"], record["ncll"]])
         if self.callback is not None:
             self.callback(self, record)
         return self
@@ -296,27 +302,27 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         }
 
     def _most_epochs(self, n: int) -> int:
-        return (
-            int(np.clip(20_000 // max(n, 1), 5, 20)) if self.max_iter == "auto" else self.max_iter
-        )
+        few = int(np.clip(20_000 // max(n, 1), 5, 20))
+        return few if self.max_iter == "auto" else int(self.max_iter)
 
-    def _new_model(self, loss, rows, y, epochs: int, rng) -> MultinomialNB:
-        """The model to train: where it starts, how large its steps are, and its prior."""
-        n, size = rows.shape[0], max(float(rows.data @ rows.data), 1e-300)
-        kind = resolve_loss(loss)
+    def _new_model(self, loss, rows, y, weights, epochs: int, rng) -> MultinomialNB:
+        """The model to train: its prior, where it starts, and how large its steps are."""
+        kind, K = resolve_loss(loss), len(_input.find_classes(y))
+        n, share = np.count_nonzero(weights), np.count_nonzero(weights) / rows.shape[0]
+        square = max(float(rows.data @ rows.data), 1e-300) / rows.shape[0]  # mean |x|^2
+        way: dict[str, Any] = {"init": "prior", "step": constant(1.0), "average": False}
         if isinstance(kind, NLL):
-            way: dict[str, Any] = {"prior": Dirichlet(0.1 * rows.data.mean() if rows.nnz else 1.0)}
-        elif isinstance(kind, Hinge) or rng is None:
-            # From equal words. Where counts are small beside alpha the model is linear, and alpha
-            # then regularises it like an SVM on rows of length 1 with C = |x|^2 / alpha.
-            way = {"init": "prior", "prior": Dirichlet(alpha=0.8 * size / n)}
-            way |= {"step": constant(1.0), "average": isinstance(kind, Hinge)}
+            way = {"prior": Dirichlet(0.1 * float(rows.data.mean()) if rows.nnz else 1.0)}
+        elif isinstance(kind, Hinge):
+            # From equal words. Where counts are small beside alpha the model is linear in them, and
+            # alpha regularises it as an SVM on rows of length 1 is by C = |x|^2 / alpha.
+            way |= {"prior": Dirichlet(0.8 * square), "average": True}
+        elif rng is None:  # a stream, of which there is no generative estimate yet
+            way |= {"prior": Dirichlet((0.05 + 0.4 / K) * square)}
         else:
-            # From the generative estimate, which is soon left: its weight is a thirtieth.
-            used = max(len(np.unique(rows.indices)), 1)
-            K = len(_input.find_classes(y))
-            way = {"prior": Dirichlet(alpha=3.0 * max(float(rows.data.sum()), 1e-300) / (used * K))}
-            way |= {"step": constant(30.0 / n), "average": False}
+            # From the generative estimate, which soon weighs little: a step is 30 documents of it.
+            mean = share * float(rows.data.sum()) / max(len(np.unique(rows.indices)) * K, 1)
+            way = {"prior": Dirichlet(3.0 * max(mean, 1e-300)), "step": constant(30.0 / n)}
         if self.prior != "auto":
             way["prior"] = self.prior
         return MultinomialNB(
@@ -335,7 +341,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
         def after_epoch(_, record) -> bool:
             record["stage"] = stage
-            enough = mark is not None and mark(model)
+            enough = mark is not None and mark()
             return enough or (self.callback is not None and self.callback(self, record) is True)
 
         model.callback = after_epoch
@@ -346,8 +352,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     # --- choosing ---------------------------------------------------------------------------------
 
-    def _choose(self, counts, y, weights, rng) -> int:
-        """Settle what is left at "auto" on held-out documents; return the epochs to train.
+    def _choose(self, counts, y, weights, rng) -> tuple[Trial | None, int]:
+        """Settle what is left at "auto" on held-out documents; return the best trial and epochs.
 
         The losses are tried with the first weighting, then the other weighting with the better
         loss.
@@ -356,39 +362,43 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         most = self._most_epochs(counts.shape[0])
         fixed = "auto" not in (self.loss, self.weighting, self.temperature, self.max_iter)
         if fixed or y.ndim == 2:  # label sets and shares have no accuracy to judge by
-            return most
+            return None, most
         codes = _input.encode(y, _input.find_classes(y)).codes
         part = split(codes, weights, self.validation_fraction, rng)
         if part is None:
-            return most
+            return None, most
         losses = ("hinge", "ncll") if self.loss == "auto" else (self.loss,)
         plans = [(loss, self.chosen_["weighting"]) for loss in losses]
         if self.weighting == "auto":
-            plans.append((None, "presence"))
-        trials: list[Trial] = []
+            plans.append(("best", "presence"))
+        summaries = []
         best: Trial | None = None
         for loss, weighting in plans:
+            loss = self.chosen_["loss"] if loss == "best" else loss
             rows = self.bag_.weigh(counts, weighting, self.length)
-            loss = self.chosen_["loss"] if loss is None else loss
-            trial = Trial(loss, weighting, self._new_model(loss, rows, y, most, rng), [])
+            model = self._new_model(loss, rows, y, part.weights, most, rng)
+            trial = Trial(loss, weighting, model, [])
             if best is None:  # what is there if training is interrupted
                 self._settle(trial)
             self._try(trial, rows, y, part, best)
-            trials.append(trial)
+            summaries.append(trial.summary())
             if best is None or trial.best.beats(best.best):
                 best = trial
                 self._settle(trial)
-        self.chosen_ |= {"held_out": len(part.held), "trials": [t.summary() for t in trials]}
-        # there is more to learn from now: one epoch more
-        return 1 + len(best.marks) if best and self.max_iter == "auto" else most
+        self.chosen_ |= {"held_out": len(part.held), "trials": summaries}
+        if best is None or self.max_iter != "auto":
+            return best, most
+        return best, len(best.marks) + 1  # there is more to learn from now
 
     def _try(self, trial: Trial, rows, y, part: Split, leader: Trial | None) -> None:
         """Train on the documents not held out, and mark the model after each epoch."""
         model = trial.model
 
-        def mark(_) -> bool:
+        def mark() -> bool:
             joint = score(model._learner.model, model._rows(rows), rows.shape[0], part.held)
             trial.marks.append(part.mark(joint))
+            if leader is None:
+                self._settle(trial)
             return trial.is_done(leader)
 
         self._run(model, "choice", rows, y, part.weights, mark)
@@ -463,7 +473,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         row = self._rows([document])
         model, names = self.model_, self.bag_.columns(document)
         row.sort_indices()
-        parts = model.temperature_ * row.data[:, None] * model.feature_log_prob_[:, row.indices].T
+        parts = model.temperature_ * row.data[:, None] * model._log_probabilities(row.indices).T
         parts -= parts.mean(axis=1, keepdims=True)
         intercept = model.temperature_ * np.log(model._shares()) + model._prior_shift
         return Explanation(self.classes_, [names[j] for j in row.indices], parts, intercept)

@@ -208,10 +208,11 @@ def penalty(block: Words) -> float:
     return -float((block.alpha * log_probabilities(block)).sum())
 
 
-def log_probabilities(block: Words) -> np.ndarray:
-    """Ln p(word | class), as (class, word)."""
-    cells = block.lazy[SCALE] * block.counts + block.lazy[GAMMA] * block.alpha[:, None]
-    return np.ascontiguousarray((np.log(cells) - np.log(cells.sum(axis=0))).T)
+def log_probabilities(block: Words, chosen=slice(None)) -> np.ndarray:
+    """Ln p(word | class), as (class, word), of all words or of the chosen ones."""
+    counts, alpha = block.counts[chosen], block.alpha[chosen]
+    cells = block.lazy[SCALE] * counts + block.lazy[GAMMA] * alpha[:, None]
+    return np.ascontiguousarray((np.log(cells) - np.log(block.total)).T)
 
 
 def sample(block: Words, codes: np.ndarray, lengths: np.ndarray, rng) -> np.ndarray:

@@ -18,10 +18,6 @@ class OutputError(DiscemError, OSError):
     """A place that results cannot be written to."""
 
 
-class MissingExtraError(DiscemError, ImportError):
-    """An optional dependency that is not installed."""
-
-
 def output_folder(path: str | os.PathLike[str]) -> Path:
     """Make the folder if need be, and try to write to it: better now than after the work."""
     folder = Path(path)
@@ -31,6 +27,18 @@ def output_folder(path: str | os.PathLike[str]) -> Path:
     except OSError as error:
         raise OutputError(f"cannot write to {folder}: {error.strerror}") from error
     return folder
+
+
+def output_file(path: str | os.PathLike[str]) -> Path:
+    """See that a file can be written there, before the work that makes it."""
+    file = Path(path)
+    if file.is_dir():
+        raise OutputError(f"cannot write to {file}: it is a folder")
+    if not file.parent.is_dir():
+        raise OutputError(f"cannot write to {file}: there is no folder {file.parent}")
+    if not os.access(file.parent, os.W_OK):
+        raise OutputError(f"cannot write to {file}: no permission to write to {file.parent}")
+    return file
 
 
 class Steps:

@@ -23,7 +23,8 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from ..datasets import docstrings, toy, toy_accuracy
 from ..estimators import GaussianNB, MultinomialNB
-from ._output import MissingExtraError, Progress, Steps, output_folder
+from ..exceptions import MissingExtraError
+from ._output import Progress, Steps, output_folder
 from .plots import plot_toy
 
 # What steps cost, in seconds on an empty cache, so that the time left is estimated well. The first

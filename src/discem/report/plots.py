@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ._output import MissingExtraError
+from ..exceptions import MissingExtraError
 
 # Okabe and Ito's blue and vermillion: told apart by every kind of colour vision, and in grey.
 _COLOURS = ("#0072B2", "#D55E00")

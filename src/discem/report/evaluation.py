@@ -1,0 +1,121 @@
+"""How good a classifier is, counted batch by batch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class ClassScore(NamedTuple):
+    """The figures of one class; None where there is nothing to divide by."""
+
+    label: str
+    precision: float | None
+    recall: float | None
+    f1: float
+    support: int
+
+
+class Evaluation:
+    """Hits, misses and log-loss over labelled documents; those without a label are only counted.
+
+    A label that the model does not know is an error like any other, and no part of the log-loss,
+    which would be infinite.
+
+    Examples
+    --------
+    >>> result = Evaluation(["ham", "spam"])
+    >>> result.add(["ham", "spam", None], np.log([[0.9, 0.1], [0.8, 0.2], [0.5, 0.5]]))
+    >>> result.accuracy, result.unlabelled, result.confusions()
+    (0.5, 1, [('spam', 'ham', 1)])
+    """
+
+    def __init__(self, classes: Sequence[str]):
+        self.classes = list(classes)
+        self.unlabelled = 0
+        self._places = {label: place for place, label in enumerate(self.classes)}
+        self._pairs: Counter[tuple[str, str]] = Counter()  # (label, prediction)
+        self._loss = 0.0
+
+    def add(self, labels: Sequence[str | None], log_proba: np.ndarray) -> None:
+        """Count a batch, given ``ln p(y | x)`` of its documents."""
+        best = log_proba.argmax(axis=1)
+        for label, row, place in zip(labels, log_proba, best, strict=True):
+            if label is None:
+                self.unlabelled += 1
+                continue
+            self._pairs[label, self.classes[place]] += 1
+            if label in self._places:
+                self._loss -= float(row[self._places[label]])
+
+    @property
+    def documents(self) -> int:
+        """Labelled documents."""
+        return self._pairs.total()
+
+    @property
+    def accuracy(self) -> float:
+        return sum(n for (label, found), n in self._pairs.items() if label == found) / max(
+            self.documents, 1
+        )
+
+    @property
+    def unknown(self) -> dict[str, int]:
+        """Labels that the model does not know, and how often they occur."""
+        counts: Counter[str] = Counter()
+        for (label, _), n in self._pairs.items():
+            if label not in self._places:
+                counts[label] += n
+        return dict(counts.most_common())
+
+    @property
+    def log_loss(self) -> float | None:
+        known = self.documents - sum(self.unknown.values())
+        return self._loss / known if known else None
+
+    @property
+    def macro_f1(self) -> float:
+        scores = self.by_class()
+        return sum(score.f1 for score in scores) / max(len(scores), 1)
+
+    def by_class(self) -> list[ClassScore]:
+        """The figures of every class that occurs or was predicted, by name."""
+        support: Counter[str] = Counter()
+        predicted: Counter[str] = Counter()
+        for (label, found), n in self._pairs.items():
+            support[label] += n
+            predicted[found] += n
+        return [
+            ClassScore(
+                label,
+                self._pairs[label, label] / predicted[label] if predicted[label] else None,
+                self._pairs[label, label] / support[label] if support[label] else None,
+                2 * self._pairs[label, label] / (support[label] + predicted[label]),
+                support[label],
+            )
+            for label in sorted(support.keys() | predicted.keys())
+        ]
+
+    def confusions(self, n: int | None = None) -> list[tuple[str, str, int]]:
+        """The most frequent errors: label, prediction, how often."""
+        wrong = Counter({pair: n for pair, n in self._pairs.items() if pair[0] != pair[1]})
+        return [(label, found, times) for (label, found), times in wrong.most_common(n)]
+
+    def summary(self, confusions: int | None = None) -> dict[str, Any]:
+        """All of it as plain data."""
+        return {
+            "documents": self.documents,
+            "unlabelled": self.unlabelled,
+            "accuracy": self.accuracy,
+            "log_loss": self.log_loss,
+            "macro_f1": self.macro_f1,
+            "classes": [score._asdict() for score in self.by_class()],
+            "confusions": [
+                {"label": label, "predicted": found, "count": times}
+                for label, found, times in self.confusions(confusions)
+            ],
+            "unknown_labels": self.unknown,
+        }

@@ -342,6 +342,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         average = self._auto_average(loss) if self.average == "auto" else bool(self.average)
         prior, alpha = self._resolve_prior(d)
         total = float(weights.sum())
+        self._note(counted)
         self._learner = Learner(
             models.start(counted, prior, alpha, self.init, average, stream),
             loss,
@@ -351,7 +352,6 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             self._spread(total),
             int(self.batch_size),
         )
-        self._note(counted)
         self._weight_unit = unit
         self._seen = 0.0 if stream else total
         self.class_count_ = counted.classes

@@ -199,8 +199,8 @@ class MultinomialNB(GenerativeClassifier):
 
     def _summary(self, figures, rows, order, weights):
         summary = super()._summary(figures, rows, order, weights)
-        ends = np.append(0.0, np.cumsum(rows.values))[rows.indptr]
-        lengths = np.diff(ends)
+        lengths, filled = np.zeros(len(weights)), np.diff(rows.indptr) > 0
+        lengths[filled] = np.add.reduceat(rows.values, rows.indptr[:-1][filled])
         n_words = float(lengths[order] @ weights[order])
         log_likelihood = figures[NCLL_SUM] - figures[NLL_SUM]  # ln p(x)
         exponent = -log_likelihood / max(n_words, 1e-300)

@@ -75,7 +75,7 @@ def _state(count, gamma, alpha, average, products=0.0, start=0.0) -> Words:
     return Words(count, total, lag, alpha, float(alpha.sum()), lazy)
 
 
-_SLICE = 1 << 20  # stored words to add up at a time
+_SLICE = 1 << 20  # numbers to work on at a time
 
 
 def collect(rows, parts, n_features: int, n_classes: int) -> np.ndarray:
@@ -101,7 +101,8 @@ def start(
     """Build the initial state from the prior and the word counts of the classes (`tally`).
 
     init="prior" starts at alpha counts of each word; init="generative" at the smoothed counts of
-    the data, at a mass of one document over all classes.
+    the data, at a mass of one document over all classes. The state takes over the memory of the
+    tally, for there may be no room for both.
     """
     W, K = tally.shape
     if spec.alpha is None:
@@ -119,8 +120,10 @@ def start(
         raise OptionError("prior: alpha must be > 0 for every word")
     products = _safe_products(max(tally.max(initial=1.0), alpha.max()), alpha.min(), total)
     if init == "prior":
-        return _state(np.repeat(alpha[:, None], K, axis=1), 0.0, alpha, average, products, 1.0)
-    return _state(tally / total, 1.0 / total, alpha, average, products)
+        tally[:] = alpha[:, None]
+        return _state(tally, 0.0, alpha, average, products, 1.0)
+    tally /= total
+    return _state(tally, 1.0 / total, alpha, average, products)
 
 
 def _safe_products(most: float, least: float, total: float) -> float:
@@ -145,13 +148,16 @@ def averaged(block: Words) -> Words:
     weight = block.lazy[WEIGHT]
     if not block.lag.size or weight == 0:
         return block
-    count = block.counts * (block.lazy[LAG_SCALE] / weight)
-    count -= block.lag / weight
-    gamma = block.lazy[LAG_GAMMA] / weight
-    cell = count + gamma * block.alpha[:, None]
-    if not cell.min() > 0:  # rounding of a collapsed cell
-        floor = 1e-12 * cell.max()
-        count = np.maximum(count, floor - gamma * block.alpha[:, None])
+    scale, gamma = block.lazy[LAG_SCALE] / weight, block.lazy[LAG_GAMMA] / weight
+    most = scale * block.counts.max(initial=0.0) + gamma * block.alpha.max(initial=0.0)
+    floor = 1e-12 * most  # rounding may leave less of a collapsed cell
+    count = np.empty_like(block.counts)
+    size = max(_SLICE // count.shape[1], 1)
+    for first in range(0, len(count), size):  # there may be no room for intermediate results
+        part = slice(first, first + size)
+        granted = gamma * block.alpha[part, None]
+        cells = block.counts[part] * scale - block.lag[part] / weight + granted
+        count[part] = np.maximum(cells, floor) - granted
     return _state(count, gamma, block.alpha, False, block.lazy[PRODUCTS])
 
 

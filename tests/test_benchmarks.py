@@ -1,0 +1,119 @@
+"""The benchmarks run, and the peer that was written for them does what it says."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.metrics import log_loss as sklearn_log_loss
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+
+
+@pytest.fixture
+def benchmarks(monkeypatch):
+    """Import from the folder of the benchmarks, which is no package."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+
+
+def run(script, *options):
+    command = [sys.executable, str(BENCHMARKS / script), *map(str, options)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_text_prints_and_writes_every_method(tmp_path):
+    names = ["text", "tfidf/linear-svc"]
+    out = tmp_path / "text.json"
+    printed = run("text.py", "--quick", "--methods", *names, "--json", out)
+    written = json.loads(out.read_text())
+    assert written["versions"]["discem"]
+    assert [result["method"] for result in written["results"]] == names
+    for result in written["results"]:
+        (figures,) = result["runs"]
+        assert result["method"] in printed
+        assert figures["accuracy"] > 0.5
+        assert 0 < figures["fit"] < figures["total"]
+    ours, svm = (result["runs"][0]["log_loss"] for result in written["results"])
+    assert ours > 0
+    assert svm is None
+    assert "text against tfidf/linear-svc" in printed
+    assert written["summary"]["docstrings"]["fit_ratio"] > 0
+
+
+def test_scale_prints_and_writes_every_size(tmp_path):
+    out = tmp_path / "scale.json"
+    printed = run("scale.py", "--quick", "--json", out)
+    written = json.loads(out.read_text())
+    assert "seconds grow as" in printed
+    for name in ("documents", "classes"):
+        for size in written[name]["sizes"]:
+            assert size["ns"] > 0
+            assert size["memory_ratio"] > 0
+
+
+def test_zipf_documents_are_canonical(benchmarks):
+    from scale import zipf
+
+    X, y = zipf(7000, 3, 200)  # more than one chunk
+    assert X.shape == (7000, 200)
+    assert len(y) == 7000
+    assert X.indices.dtype == np.int32
+    assert X.has_canonical_format
+    assert X.sum() / 7000 == pytest.approx(80, rel=0.01)
+
+
+def test_dmnb_counts_by_what_is_missing_from_certainty(benchmarks):
+    from dmnb import DMNB
+
+    model = DMNB(presence=False)
+    model.classes_ = np.arange(3)
+    model.start(4)
+    prior = np.log(4)
+    words, counts = np.array([1, 3]), np.array([2.0, 1.0])
+
+    model.learn(words, counts, code=0)  # nothing is known: each problem is even
+    rest, own = model.words_
+    assert own[:, 0] == pytest.approx(prior + np.array([0, 1.0, 0, 0.5]))
+    assert own[:, 1:] == pytest.approx(prior)
+    assert rest[:, 0] == pytest.approx(prior)
+    assert rest[:, 1] == pytest.approx(prior + np.array([0, 1.0, 0, 0.5]))
+    assert model.documents_ == pytest.approx(np.array([[1, 1.5, 1.5], [1.5, 1, 1]]))
+
+    odds = 1.5 * ((prior + 1) / prior) ** 2 * ((prior + 0.5) / prior)
+    odds *= (4 * prior / (4 * prior + 1.5)) ** 3
+    before = own[1, 0]
+    model.learn(words, counts, code=0)
+    assert model.words_[1, 1, 0] - before == pytest.approx(2 * (1 - odds / (1 + odds)))
+
+
+def test_dmnb_sees_words_present_or_absent(benchmarks):
+    from dmnb import DMNB
+
+    X, y = csr_matrix([[3.0, 0, 1], [0, 2, 1], [1, 0, 5]]), np.array(["a", "b", "a"])
+    model = DMNB().fit(X, y)
+    assert model.words_ == pytest.approx(DMNB(presence=False).fit(X.sign(), y).words_)
+    assert model.predict(X).tolist() == ["a", "b", "a"]
+    assert model.predict_proba(X).sum(axis=1) == pytest.approx(1)
+
+
+def test_log_loss_clips_and_counts_unseen_labels(benchmarks):
+    from harness import log_loss
+
+    classes, p = np.array(["a", "b"]), np.array([[0.9, 0.1], [0.3, 0.7], [0.5, 0.5]])
+    seen = log_loss(np.array(["a", "b", "a"]), p, classes)
+    assert seen == pytest.approx(sklearn_log_loss(["a", "b", "a"], p))
+    unseen = log_loss(np.array(["a", "b", "c"]), p, classes)
+    assert unseen == pytest.approx((3 * seen + np.log(0.5) - np.log(1e-15)) / 3)
+
+
+def test_a_process_answers_or_says_why_not(benchmarks):
+    from harness import FailedError, in_process
+
+    assert in_process(divmod, 7, 2) == (3, 1)
+    with pytest.raises(FailedError, match="ZeroDivisionError"):
+        in_process(divmod, 7, 0)
+    with pytest.raises(FailedError, match="stopped after"):
+        in_process(sum, range(10**10), limit=0.2)

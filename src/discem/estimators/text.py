@@ -25,6 +25,9 @@ _COUNTING = (
 )
 
 
+WORD = r"(?u)\w+(?:['’]\w+)?|[!?]"  # of any length, also "don't"; and marks that carry a mood
+
+
 class Explanation(NamedTuple):
     """Why a document gets its probabilities: the exact parts of its score, word by word.
 
@@ -90,7 +93,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         Epochs. "auto" goes on as long as the held-out documents gain, 5 epochs at most where
         there are thousands of documents, 20 where there are few, and takes one more at the end.
     ngram_range, analyzer, token_pattern, lowercase, strip_accents, stop_words
-        How a document becomes words, see scikit-learn's CountVectorizer. A document may also be a
+        How a document becomes words, see scikit-learn's CountVectorizer; unlike there, a word may
+        be a single letter or hold an apostrophe, and ! and ? are words. A document may also be a
         list of words, which is taken as it is.
     min_df, max_df, max_features
         Which words are kept, see CountVectorizer; not in streams, where words come as they come.
@@ -145,7 +149,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         max_iter="auto",
         ngram_range=(1, 1),
         analyzer="word",
-        token_pattern=r"(?u)\b\w\w+\b",
+        token_pattern=WORD,
         lowercase=True,
         strip_accents=None,
         stop_words=None,
@@ -322,7 +326,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         else:
             # From the generative estimate, which soon weighs little: a step is 30 documents of it.
             mean = share * float(rows.data.sum()) / max(len(np.unique(rows.indices)) * K, 1)
-            way = {"prior": Dirichlet(3.0 * max(mean, 1e-300)), "step": constant(30.0 / n)}
+            way = {"prior": Dirichlet(2.0 * max(mean, 1e-300)), "step": constant(30.0 / n)}
         if self.prior != "auto":
             way["prior"] = self.prior
         return MultinomialNB(

@@ -97,7 +97,8 @@ class Method(NamedTuple):
     options: dict[str, dict[str, Any]] | None = None  # by data set
 
     def model(self, seed: int, data: str) -> Any:
-        return self.make(seed).set_params(**(self.options or {}).get(data, {}))
+        model = self.make(seed)
+        return model.set_params(**self.options.get(data, {})) if self.options else model
 
 
 def _text(**options: Any) -> Callable[[int], Any]:

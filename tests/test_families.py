@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import itertools
 
 import numpy as np
 import pytest
@@ -574,3 +575,83 @@ def test_word_counts_keep_their_digits_under_decay(rho):
     np.testing.assert_allclose(block.total, expected_counts(block).sum(axis=0), rtol=1e-9)
     _, estimate, _ = tiny.parameters(tiny.begin("words", X, y))
     np.testing.assert_allclose(tiny.parameters(trained.model)[1], estimate, rtol=0.1)
+
+
+# --- words that come later ------------------------------------------------------------------------
+
+
+def grown(trained, *sizes):
+    """A copy of the learner, whose vocabulary grows to each of the sizes."""
+    trained = copy.deepcopy(trained)
+    for size in sizes:
+        trained.replace(models.with_features(trained.state, size))
+    return trained
+
+
+def after_a_stream(loss, average, init, rho, new_class):
+    """A learner that knows three words, of which the last has never occurred."""
+    X, y = tiny.data("words", n=120)
+    X[:, 2] = 0.0
+    state = tiny.begin("words", X, y, init=init, average=average, prior=Dirichlet(0.7))
+    trained = tiny.learner(state, LOSSES[loss], constant(rho), 120, average=average)
+    tiny.learn(trained, X, y)
+    if loss == "nll" and rho > 0.1:
+        assert trained.state.features.lazy[words.SCALE] > 1e-3 > (1 - rho) ** 120, "not folded"
+    if new_class:
+        order = np.array([0, -1, 1, 2])
+        trained.replace(models.with_classes(trained.state, order, 0.1))
+        tiny.learn(trained, X, np.where(y > 0, y + 1, y), np.arange(60))
+    return trained
+
+
+@pytest.fixture(params=["nll", "ncll", "hinge"])
+def streamed(request, average, init, rho, new_class):
+    return after_a_stream(request.param, average, init, rho, new_class)
+
+
+every_stream = pytest.mark.parametrize(
+    ("average", "init", "rho", "new_class"),
+    [*itertools.product([True, False], ["generative", "prior"], [0.01, 0.3], [True, False])],
+)
+
+
+@every_stream
+def test_a_new_word_is_one_that_never_occurred(streamed):
+    """Cell by cell, in the state and in its average; and totals are the sums of the cells."""
+    wide = grown(streamed, 5)
+    for one, other in ((streamed.state, wide.state), (streamed.model, wide.model)):
+        old, new = expected_counts(one.features), expected_counts(other.features)
+        np.testing.assert_allclose(new[:3], old, rtol=1e-12)
+        np.testing.assert_allclose(new[3:], old[[2, 2]], rtol=1e-9)
+        np.testing.assert_allclose(other.features.total, new.sum(axis=0), rtol=1e-9)
+        assert other.features.alpha_total == pytest.approx(5 * 0.7)
+
+
+@every_stream
+def test_growing_twice_is_growing_once(streamed):
+    """And training goes on alike."""
+    K = models.n_classes(streamed.state)
+    X, y = tiny.data("words", n=40, d=9, K=K, seed=1)
+    once, twice = grown(streamed, 9), grown(streamed, 4, 5, 9)
+    for learnt in (once, twice):
+        tiny.learn(learnt, X, y)
+    for one, other in ((once.state, twice.state), (once.model, twice.model)):
+        cells = expected_counts(other.features)
+        np.testing.assert_allclose(cells, expected_counts(one.features), rtol=1e-12)
+        np.testing.assert_allclose(other.features.total, cells.sum(axis=0), rtol=1e-9)
+
+
+def test_growing_leaves_the_words_alone():
+    """Memory that is kept for growth is not that of another model."""
+    trained = after_a_stream("ncll", True, "prior", 0.01, False)
+    wide = grown(trained, 4)
+    before = expected_counts(wide.state.features).copy()
+    wider, apart = copy.deepcopy(wide), grown(wide, 40)
+    for n_features in (5, 6, 7, 40):
+        wider.replace(models.with_features(wider.state, n_features))
+    np.testing.assert_array_equal(expected_counts(wide.state.features), before)
+    X, y = tiny.data("words", n=20, d=40)
+    for learnt in (wider, apart):
+        tiny.learn(learnt, X, y)
+    np.testing.assert_allclose(wider.state.features.counts, apart.state.features.counts, rtol=1e-12)
+    np.testing.assert_array_equal(expected_counts(wide.state.features), before)

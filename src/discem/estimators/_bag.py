@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import reprlib
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..exceptions import InputError, OptionError
+from ..exceptions import DiscemError, InputError, OptionError
 
 WEIGHTINGS = ("tfidf", "presence", "counts")
 _WHOLE_CORPUS = {"min_df": 1, "max_df": 1.0, "max_features": None}  # they need all words at once
@@ -21,14 +23,16 @@ def as_documents(X) -> list[Any]:
         raise InputError("Iterable over raw text documents expected, string object received")
     if sp.issparse(X) or getattr(getattr(X, "dtype", None), "kind", "O") in "biufc":
         raise InputError("X holds numbers, not documents: for counts of words use MultinomialNB")
-    if getattr(X, "ndim", 1) == 2:  # a column of a table
+    if len(getattr(X, "shape", ())) == 2:  # a column of a table
         if X.shape[1] != 1:
             raise InputError(f"X has {X.shape[1]} columns: give the one that holds the documents")
         X = (X.to_numpy() if hasattr(X, "to_numpy") else X)[:, 0]
     try:
-        documents = list(X)
+        documents = X.to_list() if hasattr(X, "to_list") else list(X)
     except TypeError as error:
         raise InputError(f"X is a {type(X).__name__}: expected documents") from error
+    if not documents:
+        raise InputError("X has no documents")
     for row, document in enumerate(documents):
         if not isinstance(document, str):
             _check_words(row, document)
@@ -37,7 +41,9 @@ def as_documents(X) -> list[Any]:
 
 def _check_words(row: int, document) -> None:
     if not isinstance(document, Sequence | np.ndarray) or isinstance(document, bytes):
-        raise InputError(f"document {row} is {document!r}: expected text or a list of words")
+        raise InputError(
+            f"document {row} is {reprlib.repr(document)}: expected text or a list of words"
+        )
     for word in document:
         if not isinstance(word, str):
             raise InputError(f"document {row} holds {word!r}: expected a word")
@@ -72,6 +78,8 @@ class Bag:
         if self.n_columns:
             self._refuse_pruning("hashed words are not")
             counts = self.count(documents)
+            if not counts.nnz:
+                raise EmptyVocabulary("the documents hold no words, or stop words only")
         else:
             vectorizer = self._make()
             counts = _told(vectorizer.fit_transform, documents)
@@ -85,7 +93,7 @@ class Bag:
         """Count the next documents of a stream; words never met before join the vocabulary."""
         self._refuse_pruning("those of a stream are not")
         counts = self.count(documents) if self.n_columns else self._count_and_grow(documents)
-        if not len(self):
+        if not self.n_documents and not counts.nnz:
             raise EmptyVocabulary("the first documents of a stream hold no words")
         self._note(counts)
         return counts
@@ -103,12 +111,22 @@ class Bag:
             counts = _told(vectorizer.fit_transform, documents)
         except EmptyVocabulary:  # of these documents
             return sp.csr_matrix((len(documents), len(self)))
-        place = self.vocabulary
-        columns = [
-            place.setdefault(str(word), len(place)) for word in vectorizer.get_feature_names_out()
-        ]
+        place, known = self.vocabulary, len(self)
+        try:
+            columns = [
+                place.setdefault(str(word), len(place))
+                for word in vectorizer.get_feature_names_out()
+            ]
+        except BaseException:  # Ctrl-C
+            self.forget(known)
+            raise
         indices = np.array(columns, dtype=np.int32)[counts.indices]
         return sp.csr_matrix((counts.data, indices, counts.indptr), (len(documents), len(self)))
+
+    def forget(self, n_words: int) -> None:
+        """Keep the first words of the vocabulary only."""
+        while len(self.vocabulary) > n_words:
+            self.vocabulary.popitem()
 
     def count(self, documents: list[Any]) -> sp.csr_matrix:
         """Count documents; words outside the vocabulary are left out."""
@@ -123,6 +141,8 @@ class Bag:
     def columns(self, document) -> dict[int, str]:
         """The words of a document by column; hashed words that share a column are joined."""
         found = dict.fromkeys(self._make().build_analyzer()(document))
+        if not found:
+            return {}
         if not self.n_columns:
             return {self.vocabulary[w]: w for w in found if w in self.vocabulary}
         from sklearn.feature_extraction import FeatureHasher
@@ -144,15 +164,20 @@ class Bag:
         from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 
         plain = CountVectorizer(**self.options)
-        prepare, split = plain.build_preprocessor(), plain.build_tokenizer()
-        options = self.options | {
-            "preprocessor": lambda text: prepare(text) if isinstance(text, str) else text
-        }
+        try:
+            prepare, split = plain.build_preprocessor(), plain.build_tokenizer()
+        except (ValueError, re.error) as error:
+            names = ("strip_accents", "token_pattern")
+            given = ", ".join(f"{name}={self.options[name]!r}" for name in names)
+            raise OptionError(f"{given}: {error}") from error
+        options = self.options | {"token_pattern": None}
         if plain.analyzer == "word":
-            options |= {
+            options = options | {
+                "preprocessor": lambda text: prepare(text) if isinstance(text, str) else text,
                 "tokenizer": lambda text: split(text) if isinstance(text, str) else list(text),
-                "token_pattern": None,
             }
+        elif isinstance(plain.analyzer, str):
+            options = options | {"preprocessor": lambda text: prepare(_as_text(text))}
         if not self.n_columns:
             return CountVectorizer(**options)
         options = {name: value for name, value in options.items() if name not in _WHOLE_CORPUS}
@@ -199,9 +224,10 @@ class Bag:
         self.vocabulary = {joined[a:b]: j for j, (a, b) in enumerate(pairs)}
 
 
-def _names(vectorizer) -> list[str]:
-    """The words of a vectoriser, in order."""
-    return vectorizer.get_feature_names_out().tolist()
+def _as_text(document) -> str:
+    if not isinstance(document, str):
+        raise InputError("documents that are lists of words need analyzer='word'")
+    return document
 
 
 class EmptyVocabulary(InputError):
@@ -212,9 +238,11 @@ def _told(work, documents: list[Any]) -> sp.csr_matrix:
     """Let scikit-learn work; say in our own errors what it does not like."""
     try:
         return work(documents)
+    except DiscemError:
+        raise
+    except UnicodeEncodeError as error:
+        raise InputError(f"a word cannot be hashed: {error}") from error
     except ValueError as error:
         if "empty vocabulary" in str(error):
             raise EmptyVocabulary("the documents hold no words, or stop words only") from error
         raise OptionError(str(error)) from error
-    except AttributeError as error:  # a list of words where letters are counted
-        raise InputError("documents that are lists of words need analyzer='word'") from error

@@ -526,6 +526,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         if not isinstance(codes, Labels) or (codes.codes < -1).any():
             raise InputError("calibrate needs plain labels of classes that the model knows")
         weights = _input.check_weights(sample_weight, joint)
+        if not weights[codes.codes >= 0].any():
+            raise InputError("calibrate needs labelled rows of a weight > 0")
         self.temperature_, _ = best_temperature(joint, codes.codes, weights, self._prior_shift)
         return self
 

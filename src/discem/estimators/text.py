@@ -11,11 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..engines.sequential import score
 from ..exceptions import InputError, OptionError
-from ..losses import NLL, Hinge, resolve_loss
+from ..losses import NLL, Blend, Hinge, resolve_loss
 from ..priors import Dirichlet
-from ..schedules import constant
+from ..schedules import constant, power
 from . import _input
 from ._bag import WEIGHTINGS, Bag, as_documents
+from ._base import NUMBER
 from ._choice import Split, Trial, split
 from .naive_bayes import MultinomialNB
 
@@ -25,7 +26,10 @@ _COUNTING = (
 )
 
 
-WORD = r"(?u)\w+(?:['’]\w+)?|[!?]"  # of any length, also "don't"; and marks that carry a mood
+# Words of two characters or more, "don't" being one, and marks that carry a mood. Phrases need
+# their small words, too; alone these are noise more often than not.
+WORD = r"(?u)\w\w+(?:['’]\w+)?|[!?]"
+WORD_IN_PHRASE = r"(?u)\w+(?:['’]\w+)?|[!?]"
 
 
 class Explanation(NamedTuple):
@@ -92,12 +96,21 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     max_iter : "auto" or int, default="auto"
         Epochs. "auto" goes on as long as the held-out documents gain, 5 epochs at most where
         there are thousands of documents, 20 where there are few, and takes one more at the end.
-    ngram_range, analyzer, token_pattern, lowercase, strip_accents, stop_words
-        How a document becomes words, see scikit-learn's CountVectorizer; unlike there, a word may
-        be a single letter or hold an apostrophe, and ! and ? are words. A document may also be a
-        list of words, which is taken as it is.
-    min_df, max_df, max_features
-        Which words are kept, see CountVectorizer; not in streams, where words come as they come.
+    ngram_range : pair of int, default=(1, 1)
+        Which n-grams to count: (1, 2) is words and pairs of words.
+    analyzer : {"word", "char", "char_wb"} or callable, default="word"
+    token_pattern : str, default="auto"
+        What is a word. "auto" is two characters or more, also with an apostrophe within, and the
+        marks ! and ?; in n-grams also a single character.
+    lowercase : bool, default=True
+    strip_accents : {"ascii", "unicode"}, callable or None, default=None
+    stop_words : {"english"}, list or None, default=None
+        These are options of scikit-learn's CountVectorizer. A document may also be a list of words,
+        which is taken as it is.
+    min_df : int or float, default=1
+    max_df : int or float, default=1.0
+    max_features : int or None, default=None
+        Which words to keep, see CountVectorizer. Not in streams, where words come as they come.
     n_features : int or None, default=None
         Hash words into so many columns instead of keeping a vocabulary: memory is then bounded.
     validation_fraction : float, default=0.2
@@ -149,7 +162,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         max_iter="auto",
         ngram_range=(1, 1),
         analyzer="word",
-        token_pattern=WORD,
+        token_pattern="auto",
         lowercase=True,
         strip_accents=None,
         stop_words=None,
@@ -196,8 +209,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : iterable of documents, each a text or a list of words
         y : array-like of shape (n_documents,) or (n_documents, n_classes)
-            Labels, with None or NaN for an unlabelled document; or label sets, or soft labels, see
-            `MultinomialNB`.
+            Labels, with None or NaN for an unlabelled document, whose words are counted and, under
+            NLL, learnt from; or label sets, or soft labels, see `MultinomialNB`.
         sample_weight : array-like of shape (n_documents,), optional
 
         Returns
@@ -209,7 +222,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self._check_options()
         documents = as_documents(X)
         y = _input.check_y(y, len(documents))
-        weights = _input.check_weights(sample_weight, np.empty((len(documents), 0)))
+        weights = self._teaching(sample_weight, y)
+        if not weights.any():
+            raise InputError("sample_weight is zero for every labelled document")
         bag = self._new_bag()
         counts = bag.learn(documents)
         before, trial = self.__dict__.copy(), None
@@ -223,6 +238,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         except KeyboardInterrupt:
             if trial is not None and not getattr(self.model_, "history_", None):
                 self._settle(trial)
+            if self.__dict__.get("model_") is before.get("model_") or not self._is_trained():
+                self.__dict__ = before
+            else:
+                self.model_.temperature_ = self.chosen_["temperature"]
             raise
         except Exception:
             self.__dict__ = before
@@ -250,19 +269,34 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         """
         self._check_options()
         documents = as_documents(X)
-        if not documents:
-            raise InputError("X has no documents")
         first = not self.__sklearn_is_fitted__()
         y = _input.check_y(y, len(documents), labels=first)
-        weights = _input.check_weights(sample_weight, np.empty((len(documents), 0)))
+        weights = self._teaching(sample_weight, y)
         if first:
             self.bag_, self.chosen_, self._progress = self._new_bag(), self._defaults(), np.zeros(3)
-        rows = self._weigh(self.bag_.grow(documents))
+        bag = self.bag_
+        model: Any = self.__dict__.get("model_")
+        before = (len(bag), bag.document_count, bag.n_documents)
+        if not first:
+            trained, state = model.__dict__.copy(), model._learner.state
+        rows = self._weigh(bag.grow(documents))
+        try:
+            if first:
+                self.model_ = self._new_model(self.chosen_["loss"], rows, y, weights, 1, None)
+            else:
+                model._extend(len(bag))
+                if not weights.any():  # no label: there are only words to learn
+                    return self
+            self.model_.partial_fit(rows, y, classes, weights)
+        except Exception:  # labels that do not fit: as if this batch had never been
+            if not first:
+                model.__dict__ = trained
+                model._learner.replace(state)
+                bag.forget(before[0])
+                bag.document_count, bag.n_documents = before[1:]
+            raise
         if first:
-            self.model_ = self._new_model(self.chosen_["loss"], rows, y, weights, 1, None)
-        else:
-            self.model_._extend(len(self.bag_))
-        self.model_.partial_fit(rows, y, classes, weights)
+            self.model_.temperature_ = self.chosen_["temperature"]
         record = self.model_.history_[-1]
         labelled = float(weights.sum() if y.ndim == 2 else weights[~_input.missing_labels(y)].sum())
         self._progress += labelled * np.array([1.0, record["accuracy"], record["ncll"]])
@@ -270,21 +304,33 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             self.callback(self, record)
         return self
 
+    def _teaching(self, sample_weight, y) -> np.ndarray:
+        """The weights of the documents; none for unlabelled ones, unless they teach by NLL.
+
+        An NLL step replaces a share of all statistics, that is of what was learnt to classify by.
+        """
+        weights = _input.check_weights(sample_weight, np.empty((len(y), 0)))
+        if y.ndim == 2 or isinstance(resolve_loss(self._defaults()["loss"]), NLL):
+            return weights
+        return np.where(_input.missing_labels(y), 0.0, weights)
+
     def _check_options(self) -> None:
         if self.weighting not in ("auto", *WEIGHTINGS):
             raise OptionError(f"weighting={self.weighting!r} is unknown: use one of {WEIGHTINGS}")
         for name, none in (("length", True), ("temperature", False)):
             value = getattr(self, name)
             allowed = (none and value is None) or (not none and value == "auto")
-            if not allowed and not (isinstance(value, int | float) and 0 < value < np.inf):
+            number = isinstance(value, NUMBER) and not isinstance(value, bool)
+            if not allowed and not (number and 0 < value < np.inf):
                 raise OptionError(f"{name}={value!r} must be a number > 0")
         for name, other in (("max_iter", "auto"), ("n_features", None)):
             value = getattr(self, name)
-            if value != other and not (isinstance(value, int | np.integer) and value >= 1):
+            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+            if value != other and not (whole and value >= 1):
                 raise OptionError(f"{name}={value!r} must be {other!r} or a whole number >= 1")
         if self.prior != "auto" and not isinstance(self.prior, Dirichlet):
             raise OptionError(f"prior={self.prior!r} must be 'auto' or a Dirichlet(...)")
-        if not (isinstance(self.validation_fraction, float) and 0 < self.validation_fraction < 1):
+        if not (isinstance(self.validation_fraction, NUMBER) and 0 < self.validation_fraction < 1):
             raise OptionError(
                 f"validation_fraction={self.validation_fraction!r} must be between 0 and 1"
             )
@@ -292,7 +338,11 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             resolve_loss(self.loss)
 
     def _new_bag(self) -> Bag:
-        return Bag({name: getattr(self, name) for name in _COUNTING}, self.n_features)
+        options = {name: getattr(self, name) for name in _COUNTING}
+        if self.token_pattern == "auto":
+            alone = self.ngram_range in ((1, 1), [1, 1])
+            options["token_pattern"] = WORD if alone else WORD_IN_PHRASE
+        return Bag(options, self.n_features)
 
     def _weigh(self, counts):
         return self.bag_.weigh(counts, self.chosen_["weighting"], self.length)
@@ -327,6 +377,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             # From the generative estimate, which soon weighs little: a step is 30 documents of it.
             mean = share * float(rows.data.sum()) / max(len(np.unique(rows.indices)) * K, 1)
             way = {"prior": Dirichlet(2.0 * max(mean, 1e-300)), "step": constant(30.0 / n)}
+        if isinstance(kind, Blend) and kind.kappa > 0:  # its NLL part is a running average
+            first = way["step"](1.0)
+            way["step"] = power(first, 1.0 / (kind.kappa * first), 1.0)
         if self.prior != "auto":
             way["prior"] = self.prior
         return MultinomialNB(
@@ -346,7 +399,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         def after_epoch(_, record) -> bool:
             record["stage"] = stage
             enough = mark is not None and mark()
-            return enough or (self.callback is not None and self.callback(self, record) is True)
+            if model is self.model_:
+                model.temperature_ = self.chosen_["temperature"]
+            stop = self.callback is not None and self.callback(self, record) is True
+            return enough or stop
 
         model.callback = after_epoch
         try:
@@ -412,7 +468,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self.model_ = trial.model
         self.chosen_ |= {"loss": trial.loss, "weighting": trial.weighting}
         if self.temperature == "auto" and trial.marks:
-            self.chosen_["temperature"] = self.model_.temperature_ = trial.best.temperature
+            self.chosen_["temperature"] = trial.best.temperature
+        self.model_.temperature_ = self.chosen_["temperature"]
 
     # --- prediction -------------------------------------------------------------------------------
 
@@ -422,29 +479,35 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         """The most probable class of each document."""
-        return self.model_.predict(self._rows(X))
+        rows = self._rows(X)
+        return self.model_.predict(rows)
 
     def predict_proba(self, X):
         """``p(y | document)`` of every class, as (n_documents, n_classes)."""
-        return self.model_.predict_proba(self._rows(X))
+        rows = self._rows(X)
+        return self.model_.predict_proba(rows)
 
     def predict_log_proba(self, X):
         """``ln p(y | document)`` of every class."""
-        return self.model_.predict_log_proba(self._rows(X))
+        rows = self._rows(X)
+        return self.model_.predict_log_proba(rows)
 
     def predict_joint_log_proba(self, X):
         """``ln p(y, document)`` of every class, of the weighted words."""
-        return self.model_.predict_joint_log_proba(self._rows(X))
+        rows = self._rows(X)
+        return self.model_.predict_joint_log_proba(rows)
 
     def score_samples(self, X):
         """``ln p(document)``: low for documents unlike those of the training."""
-        return self.model_.score_samples(self._rows(X))
+        rows = self._rows(X)
+        return self.model_.score_samples(rows)
 
     # --- after training ---------------------------------------------------------------------------
 
     def calibrate(self, X, y, sample_weight=None):
         """Choose `temperature_` by documents that were not trained on; predictions stay."""
-        self.model_.calibrate(self._rows(X), y, sample_weight)
+        rows = self._rows(X)
+        self.model_.calibrate(rows, y, sample_weight)
         return self
 
     def set_class_prior(self, class_prior):
@@ -529,6 +592,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         """Write the model to a file that is safe to share; read it with `discem.load`."""
         from ._files import save
 
+        check_is_fitted(self)
         save(self, path)
 
     @property
@@ -576,8 +640,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             raise AttributeError("progressive figures are those of a stream: call partial_fit")
         return float(self._progress[figure] / self._progress[0])
 
-    def __sklearn_is_fitted__(self) -> bool:
+    def _is_trained(self) -> bool:
         return hasattr(self, "model_") and hasattr(self.model_, "_learner")
+
+    __sklearn_is_fitted__ = _is_trained
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

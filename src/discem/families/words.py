@@ -61,18 +61,19 @@ class Words(NamedTuple):
     lag: np.ndarray  # (W, K), or (0, K) without averaging: see `tick`
     alpha: np.ndarray  # (W,)
     alpha_total: float
+    unseen: np.ndarray  # (2, K) count and lag of a word that never occurred, per pseudo-count
     lazy: np.ndarray  # the scalars below
 
 
 SCALE, GAMMA, LAG_SCALE, LAG_GAMMA, WEIGHT, PRODUCTS = range(6)
-START, LAG_START = 6, 7  # count and lag of a word that never occurred, for each pseudo-count
 
 
 def _state(count, gamma, alpha, average, products=0.0, start=0.0) -> Words:
     total = count.sum(axis=0) + gamma * alpha.sum()
     lag = np.zeros(count.shape if average else (0, count.shape[1]))
-    lazy = np.array([1.0, gamma, 0.0, 0.0, 0.0, products, start, 0.0])
-    return Words(count, total, lag, alpha, float(alpha.sum()), lazy)
+    lazy = np.array([1.0, gamma, 0.0, 0.0, 0.0, products])
+    unseen = np.repeat([[start], [0.0]], count.shape[1], axis=1)
+    return Words(count, total, lag, alpha, float(alpha.sum()), unseen, lazy)
 
 
 _SLICE = 1 << 20  # numbers to work on at a time
@@ -164,13 +165,15 @@ def averaged(block: Words) -> Words:
 def with_classes(block: Words, order: np.ndarray, mass: float) -> Words:
     """Arrange the classes in `order`; -1 is a new one: `mass` documents of the prior's words."""
     words = mass * block.total.mean()
-    cells = block.alpha * (words / block.alpha_total / block.lazy[SCALE])
+    share = words / block.alpha_total / block.lazy[SCALE]
+    cells = block.alpha * share
     total = np.append(block.total, words + block.lazy[GAMMA] * block.alpha_total)
     none = np.zeros((len(block.lag), 1))
     return block._replace(
         counts=np.ascontiguousarray(np.hstack([block.counts, cells[:, None]])[:, order]),
         lag=np.ascontiguousarray(np.hstack([block.lag, none])[:, order]),
         total=total[order],
+        unseen=np.hstack([block.unseen, [[share], [0.0]]])[:, order].copy(),
     )
 
 
@@ -181,13 +184,12 @@ def with_features(block: Words, n_features: int) -> Words:
     shares memory with the one returned and must not be used again.
     """
     new = n_features - len(block.alpha)
-    prior, lazy = float(block.alpha[0]), block.lazy
-    lag = _extended(block.lag, new, lazy[LAG_START] * prior) if block.lag.size else block.lag
-    cell = (lazy[SCALE] * lazy[START] + lazy[GAMMA]) * prior
+    prior, (count, lag) = float(block.alpha[0]), block.unseen
+    cell = (block.lazy[SCALE] * count + block.lazy[GAMMA]) * prior
     return block._replace(
-        counts=_extended(block.counts, new, lazy[START] * prior),
+        counts=_extended(block.counts, new, count * prior),
         total=block.total + new * cell,
-        lag=lag,
+        lag=_extended(block.lag, new, lag * prior) if block.lag.size else block.lag,
         alpha=_extended(block.alpha, new, prior),
         alpha_total=block.alpha_total + new * prior,
     )
@@ -342,8 +344,9 @@ def _move(block, rows, i, r, decay, pull, floor, projection, room):
                     if block.lag.shape[0] > 0:  # and the average so far into the lag
                         block.lag[w, k] -= lazy[LAG_SCALE] * block.counts[w, k]
                     block.counts[w, k] *= lazy[SCALE]
-            lazy[LAG_START] -= lazy[LAG_SCALE] * lazy[START]
-            lazy[START] *= lazy[SCALE]
+            for k in range(K):
+                block.unseen[1, k] -= lazy[LAG_SCALE] * block.unseen[0, k]
+                block.unseen[0, k] *= lazy[SCALE]
             lazy[LAG_SCALE] = 0.0
             lazy[SCALE] = 1.0
     if pull != 0.0:

@@ -328,7 +328,7 @@ def test_the_move_is_the_update_of_the_method(family, loss):
 
 
 def one_update(model, rows, i, r, decay, pull, floor, projection, room):
-    return update(model, rows, i, r, decay, pull, floor, projection, room)
+    return update(model, rows, i, 0, r, decay, pull, floor, projection, room)
 
 
 @pytest.fixture(scope="module")

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from .._compile import helper, kernel
-from ..families import LEVERAGE, make_room
+from ..families import LEVERAGE
 from ..losses import best_answers, claim, evaluate, log_sum_exp, unlabelled
-from ..models import averaged, n_classes, remember, scores, update
+from ..models import averaged, make_room, n_classes, remember, scores, update
 from ..projections import damp
 from ..schedules import Schedule, step_sizes
 
@@ -59,7 +59,7 @@ def sweep(model, loss, projection, rows, targets, weights, order, rho, share, n,
         total = 0.0
         for b in range(size):
             i = order[first + b]
-            scores(model, rows, i, a, room)
+            scores(model, rows, i, b, a, room)
             measure(a, targets, i, weights[i], unused, figures)
             if unlabelled(targets, i):
                 value = -claim(targets, i, a, w[b])  # NLL over all classes
@@ -77,9 +77,9 @@ def sweep(model, loss, projection, rows, targets, weights, order, rho, share, n,
         for b in range(size):
             decay = total if b == 0 else 0.0
             pull = rho[step] / n if b == 0 else 0.0
-            shortened = update(
-                model, rows, order[first + b], w[b], decay, pull, rho[step] / n, projection, room
-            )
+            i = order[first + b]
+            floor = rho[step] / n
+            shortened = update(model, rows, i, b, w[b], decay, pull, floor, projection, room)
             figures[SHORTENED] += 1.0 if shortened > 0 else 0.0
         remember(model, share[step])
 
@@ -88,7 +88,7 @@ def sweep(model, loss, projection, rows, targets, weights, order, rho, share, n,
 def score_rows(model, rows, order, room, out):
     """Write the joint log-probabilities of the rows in `order` into `out`."""
     for j in range(order.shape[0]):
-        scores(model, rows, order[j], out[j], room)
+        scores(model, rows, order[j], 0, out[j], room)
 
 
 @kernel
@@ -148,7 +148,7 @@ class Learner:
         and Ctrl-C is heard.
         """
         K = n_classes(self.state)
-        w, room = np.empty((self.batch + 2, K)), make_room(K)
+        w, room = np.empty((self.batch + 2, K)), make_room(self.state, rows, self.batch)
         chunk = max(chunk // self.batch, 1) * self.batch if chunk else max(len(order), 1)
         for first in range(0, len(order), chunk):
             part = order[first : first + chunk]
@@ -172,5 +172,5 @@ def score(model, rows, n_rows: int, order: np.ndarray | None = None) -> np.ndarr
     """Joint log-probabilities ``ln p(y=k, x)`` of all rows, or of those in `order`, as (n, K)."""
     chosen = np.arange(n_rows) if order is None else order
     out = np.empty((len(chosen), n_classes(model)))
-    score_rows(model, rows, chosen, make_room(out.shape[1]), out)
+    score_rows(model, rows, chosen, make_room(model, rows, 1), out)
     return out

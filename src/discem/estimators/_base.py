@@ -226,7 +226,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         unit = float(weights[train].mean())
         rows = self._rows(X)
         if known is None:
-            self._start(rows, targets, np.where(held, 0.0, weights), unit)
+            self._start(rows, targets, np.where(held, 0.0, weights), unit, rng)
         self._train(rows, targets, weights / unit, train, np.flatnonzero(held), rng)
         return self
 
@@ -264,7 +264,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         weights = weights * self._class_weights(targets)
         order = np.flatnonzero(weights > 0)
         if first:
-            self._start(rows, targets, weights, float(weights[order].mean()), stream=True)
+            rng, unit = check_random_state(self.random_state), float(weights[order].mean())
+            self._start(rows, targets, weights, unit, rng, stream=True)
         learner = self._learner
         self._seen += float(weights.sum())
         learner.n = self._spread(self._seen)
@@ -334,17 +335,14 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
                 raise InputError("early_stopping: too few rows of each class to hold any out")
         return np.flatnonzero(~held & (weights > 0)), held
 
-    def _start(self, rows, targets, weights, unit: float, stream: bool = False) -> None:
-        """Take the statistics of the rows and begin at the prior or at the generative estimate."""
-        K, d = len(self.classes_), self.n_features_in_
-        counted = models.collect(self._family, rows, targets, weights, d, K)
+    def _start(self, rows, targets, weights, unit: float, rng, stream: bool = False) -> None:
+        """Begin training: a state, and how it is to move."""
         loss = resolve_loss(self.loss)
         average = self._auto_average(loss) if self.average == "auto" else bool(self.average)
-        prior, alpha = self._resolve_prior(d)
         total = float(weights.sum())
-        self._note(counted)
+        state, self.class_count_ = self._begin(rows, targets, weights, average, stream, rng)
         self._learner = Learner(
-            models.start(counted, prior, alpha, self.init, average, stream),
+            state,
             loss,
             self._resolve_projection(loss),
             self._auto_step(loss, total / unit) if self.step == "auto" else self.step,
@@ -354,11 +352,18 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         )
         self._weight_unit = unit
         self._seen = 0.0 if stream else total
-        self.class_count_ = counted.classes
         self.temperature_ = 1.0
-        self._prior_shift = np.zeros(K)
+        self._prior_shift = np.zeros(len(self.classes_))
         self.history_: list[dict[str, float]] = []
         self.n_iter_ = 0
+
+    def _begin(self, rows, targets, weights, average, stream, rng) -> tuple[Any, np.ndarray]:
+        """The state at the prior or at the generative estimate, and the weight of each class."""
+        K, d = len(self.classes_), self.n_features_in_
+        counted = models.collect(self._family, rows, targets, weights, d, K)
+        prior, alpha = self._resolve_prior(d)
+        self._note(counted)
+        return models.start(counted, prior, alpha, self.init, average, stream), counted.classes
 
     def _resolve_projection(self, loss) -> Any:
         if not isinstance(self.projection, str):
@@ -379,7 +384,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         place = np.minimum(place, len(self.classes_) - 1)
         order = np.where(self.classes_[place] == classes, place, -1)
         state = self._learner.state
-        mass = float(state.classes.counts.sum()) / max(self._seen, 1.0)
+        mass = float(models.class_counts(state).sum()) / max(self._seen, 1.0)
         self._learner.replace(models.with_classes(state, order, mass))
         self.class_count_ = np.append(self.class_count_, 0.0)[order]
         self._prior_shift = np.append(self._prior_shift, 0.0)[order]
@@ -601,7 +606,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
 
     def _shares(self) -> np.ndarray:
         """p(y) as it was trained."""
-        count = self._learner.model.classes.counts
+        count = models.class_counts(self._learner.model)
         return count / count.sum()
 
     def _normalized_shift(self) -> np.ndarray:

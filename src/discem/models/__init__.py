@@ -1,22 +1,26 @@
 """Models: how families make p(y, z, x)."""
 
-from ._protocol import n_classes, remember, scores, update
-from .naive_bayes import (
-    NaiveBayes,
-    Tally,
+from ._protocol import (
     averaged,
-    collect,
+    class_counts,
+    make_room,
+    n_classes,
     penalty,
-    start,
+    remember,
+    scores,
+    update,
     with_classes,
     with_features,
 )
+from .naive_bayes import NaiveBayes, Tally, collect, start
 
 __all__ = [
     "NaiveBayes",
     "Tally",
     "averaged",
+    "class_counts",
     "collect",
+    "make_room",
     "n_classes",
     "penalty",
     "remember",

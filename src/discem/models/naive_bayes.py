@@ -6,11 +6,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import families
 from .._compile import helper
 from ..families import SHARES, family_of, joint_scores, move, tick
 from ..losses import parts
 from ..projections import positive
-from ._protocol import n_classes, remember, scores, update
+from ._protocol import (
+    averaged,
+    class_counts,
+    make_room,
+    n_classes,
+    penalty,
+    remember,
+    scores,
+    update,
+    with_classes,
+    with_features,
+)
 
 
 class Classes(NamedTuple):
@@ -66,8 +78,18 @@ def start(
     return NaiveBayes(classes, block)
 
 
-def averaged(model: NaiveBayes) -> NaiveBayes:
-    """The running average of the statistics."""
+@make_room.register
+def _make_room(model: NaiveBayes, rows, batch: int) -> families.Room:
+    return families.make_room(len(model.classes.counts))
+
+
+@class_counts.register
+def _class_counts(model: NaiveBayes) -> np.ndarray:
+    return model.classes.counts
+
+
+@averaged.register
+def _averaged(model: NaiveBayes) -> NaiveBayes:
     classes = model.classes
     if classes.weight[0] > 0:
         count = classes.counts - classes.lag / classes.weight[0]
@@ -75,8 +97,8 @@ def averaged(model: NaiveBayes) -> NaiveBayes:
     return NaiveBayes(classes, family_of(model.features).averaged(model.features))
 
 
-def with_classes(model: NaiveBayes, order: np.ndarray, mass: float) -> NaiveBayes:
-    """Arrange the classes in `order`; -1 is a new class, at the prior's centre with `mass`."""
+@with_classes.register
+def _with_classes(model: NaiveBayes, order: np.ndarray, mass: float) -> NaiveBayes:
     classes = model.classes._replace(
         counts=np.append(model.classes.counts, mass)[order],
         lag=np.append(model.classes.lag, 0.0)[order],
@@ -85,14 +107,14 @@ def with_classes(model: NaiveBayes, order: np.ndarray, mass: float) -> NaiveBaye
     return NaiveBayes(classes, features)
 
 
-def with_features(model: NaiveBayes, n_features: int) -> NaiveBayes:
-    """Add features that have not been met so far."""
+@with_features.register
+def _with_features(model: NaiveBayes, n_features: int) -> NaiveBayes:
     features = family_of(model.features).with_features(model.features, n_features)
     return model._replace(features=features)
 
 
-def penalty(model: NaiveBayes) -> float:
-    """-ln of the prior, up to a constant: what training adds to the sum of the losses."""
+@penalty.register
+def _penalty(model: NaiveBayes) -> float:
     count = model.classes.counts
     classes = -model.classes.alpha * float(np.log(count / count.sum()).sum())
     return classes + family_of(model.features).penalty(model.features)
@@ -114,13 +136,13 @@ def fill_shares(counts, numbers):
 
 
 @scores.register(NaiveBayes)
-def _scores(model, rows, i, a, room):
+def _scores(model, rows, i, slot, a, room):
     fill_shares(model.classes.counts, room.numbers)
     joint_scores(model.features, rows, i, a, room)
 
 
 @update.register(NaiveBayes)
-def _update(model, rows, i, r, decay, pull, floor, projection, room):
+def _update(model, rows, i, slot, r, decay, pull, floor, projection, room):
     classes = model.classes
     fill_shares(classes.counts, room.numbers)
     shortened = move(model.features, rows, i, r, decay, pull, floor, projection, room)

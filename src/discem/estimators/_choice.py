@@ -72,15 +72,18 @@ class Trial(NamedTuple):
         return min(self.marks, key=lambda mark: mark.log_loss)
 
     def is_done(self, leader: Trial | None) -> bool:
-        """Whether one more epoch is of no use: little was gained, or the leader is out of reach."""
-        *before, now = self.marks
-        if leader is not None and before and len(leader.marks) >= len(self.marks):
-            then = leader.marks[len(before)]
+        """Whether one more epoch is of no use: little was gained, or the leader is out of reach.
+
+        Losses start from different places, so they are compared one epoch later than weightings.
+        """
+        epochs, now = len(self.marks), self.marks[-1]
+        if leader is not None and len(leader.marks) >= epochs >= (
+            2 if leader.loss == self.loss else 3
+        ):
+            then = leader.marks[epochs - 1]
             if then.correct.sum() > now.correct.sum() and then.log_loss < now.log_loss:
                 return True
-        if len(before) < 2:
-            return False
-        return now.log_loss > 0.995 * min(mark.log_loss for mark in before)
+        return epochs > 2 and now.log_loss > 0.99 * self.marks[-3].log_loss
 
     def summary(self) -> dict[str, Any]:
         return {

@@ -94,7 +94,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     prior : "auto" or Dirichlet, default="auto"
         Pseudo-counts of each word in each class.
     max_iter : "auto" or int, default="auto"
-        Epochs. "auto" goes on as long as the held-out documents gain, 5 epochs at most where
+        Epochs. "auto" goes on as long as the held-out documents gain, 6 epochs at most where
         there are thousands of documents, 20 where there are few, and takes one more at the end.
     ngram_range : pair of int, default=(1, 1)
         Which n-grams to count: (1, 2) is words and pairs of words.
@@ -356,7 +356,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         }
 
     def _most_epochs(self, n: int) -> int:
-        few = int(np.clip(20_000 // max(n, 1), 5, 20))
+        few = int(np.clip(20_000 // max(n, 1), 6, 20))
         return few if self.max_iter == "auto" else int(self.max_iter)
 
     def _new_model(self, loss, rows, y, weights, epochs: int, rng) -> MultinomialNB:
@@ -376,7 +376,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         else:
             # From the generative estimate, which soon weighs little: a step is 30 documents of it.
             mean = share * float(rows.data.sum()) / max(len(np.unique(rows.indices)) * K, 1)
-            way = {"prior": Dirichlet(2.0 * max(mean, 1e-300)), "step": constant(30.0 / n)}
+            way = {"prior": Dirichlet(3.0 * max(mean, 1e-300)), "step": constant(30.0 / n)}
         if isinstance(kind, Blend) and kind.kappa > 0:  # its NLL part is a running average
             first = way["step"](1.0)
             way["step"] = power(first, 1.0 / (kind.kappa * first), 1.0)

@@ -56,7 +56,7 @@ def sweep(model, loss, projection, rows, targets, weights, order, rho, share, n,
     for step in range(rho.shape[0]):
         first = step * batch
         size = min(batch, order.shape[0] - first)
-        total = 0.0
+        total, weight = 0.0, 0.0
         for b in range(size):
             i = order[first + b]
             scores(model, rows, i, b, a, room)
@@ -66,6 +66,7 @@ def sweep(model, loss, projection, rows, targets, weights, order, rho, share, n,
             else:
                 value = evaluate(loss, a, targets, i, w[b])
             figures[LOSS] += weights[i] * value
+            weight += weights[i] / size
             effect = 0.0
             for k in range(K):
                 w[b, k] *= rho[step] * weights[i] / size
@@ -76,7 +77,7 @@ def sweep(model, loss, projection, rows, targets, weights, order, rho, share, n,
                 total += w[b, k]
         for b in range(size):
             decay = total if b == 0 else 0.0
-            pull = rho[step] / n if b == 0 else 0.0
+            pull = rho[step] * weight / n if b == 0 else 0.0
             i = order[first + b]
             floor = rho[step] / n
             shortened = update(model, rows, i, b, w[b], decay, pull, floor, projection, room)

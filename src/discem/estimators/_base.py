@@ -223,7 +223,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         weights = weights * self._class_weights(targets)
         rng = check_random_state(self.random_state)
         train, held = self._split(targets, weights, rng)
-        unit = float(weights[train].mean())
+        unit = self._unit(targets, weights, train)
         rows = self._rows(X)
         if known is None:
             self._start(rows, targets, np.where(held, 0.0, weights), unit, rng)
@@ -264,7 +264,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         weights = weights * self._class_weights(targets)
         order = np.flatnonzero(weights > 0)
         if first:
-            rng, unit = check_random_state(self.random_state), float(weights[order].mean())
+            rng, unit = check_random_state(self.random_state), self._unit(targets, weights, order)
             self._start(rows, targets, weights, unit, rng, stream=True)
         learner = self._learner
         self._seen += float(weights.sum())
@@ -274,6 +274,11 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         self._brace(rows)
         self._epoch(rows, targets, weights / self._weight_unit, order, None)
         return self
+
+    def _unit(self, targets, weights, order) -> float:
+        """The weight of a row that takes a whole step: the mean of the labelled ones."""
+        labelled = order[targets.codes[order] >= 0] if isinstance(targets, Labels) else order
+        return float(weights[labelled if len(labelled) else order].mean())
 
     def _spread(self, weight: float) -> float:
         """What the prior is spread over: the weight of all observations, one at least."""

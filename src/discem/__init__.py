@@ -2,9 +2,16 @@
 
 __version__ = "0.1.0"
 
-from .estimators import GaussianNB, MultinomialNB, TextClassifier, load
+from .estimators import (
+    GaussianNB,
+    MixtureClassifier,
+    MultinomialNB,
+    TextClassifier,
+    TopicClassifier,
+    load,
+)
 from .losses import NCLL, NLL, Blend, Hinge
-from .priors import Dirichlet, NormalGamma, PaperNormalGamma
+from .priors import Dirichlet, NormalBetaPrime, NormalGamma, PaperNormalGamma
 from .projections import Check, Interior
 from .schedules import constant, inverse, power
 
@@ -17,10 +24,13 @@ __all__ = [
     "GaussianNB",
     "Hinge",
     "Interior",
+    "MixtureClassifier",
     "MultinomialNB",
+    "NormalBetaPrime",
     "NormalGamma",
     "PaperNormalGamma",
     "TextClassifier",
+    "TopicClassifier",
     "constant",
     "inverse",
     "load",

@@ -24,6 +24,22 @@ class NormalGamma(NamedTuple):
     variance: Any = None
 
 
+class NormalBetaPrime(NamedTuple):
+    """Prior of a Gaussian factor whose scale may be far from that of the others.
+
+    It adds ``nu_mean (m - mean)^2 / (v + variance)`` and
+    ``nu_variance ln((v + variance)^2 / (4 v variance))`` to the loss of each factor. Near its
+    centre that is much as `NormalGamma`; but a variance a hundred times smaller than `variance`
+    costs a few nats for each of `nu_variance`, not a hundred, and its mean may be anywhere.
+    Components of mixtures need it: one may be a spike.
+    """
+
+    nu_mean: float = 2.0
+    nu_variance: float = 60.0
+    mean: Any = None
+    variance: Any = None
+
+
 class PaperNormalGamma(NamedTuple):
     """The prior of the paper's toy example (section 4.1), in the raw units of the data.
 

@@ -14,20 +14,26 @@ from ..exceptions import MissingExtraError, ModelFileError
 from ..families.gaussian import Gaussian
 from ..families.words import Words
 from ..losses import NCLL, NLL, Blend, Hinge
+from ..models.mixture import Mixture
 from ..models.naive_bayes import Classes, NaiveBayes
-from ..priors import Dirichlet, NormalGamma, PaperNormalGamma
+from ..models.topics import Cvb0, Gibbs, Topics
+from ..priors import Dirichlet, NormalBetaPrime, NormalGamma, PaperNormalGamma
 from ..projections import Check, Interior
 from ..schedules import constant, inverse, power
 from ._bag import Bag
 from ._base import GenerativeClassifier
+from .mixture import MixtureClassifier
 from .naive_bayes import GaussianNB, MultinomialNB
 from .text import TextClassifier
+from .topics import TopicClassifier
 
 # What a model of this library is made of beyond numbers, arrays and built-in containers.
 _OWN = {
     f"{kind.__module__}.{kind.__qualname__}"
     for kind in (
         *(GaussianNB, MultinomialNB, TextClassifier, Bag),
+        *(TopicClassifier, Topics, Cvb0, Gibbs),
+        *(MixtureClassifier, Mixture, NormalBetaPrime),
         *(Learner, NaiveBayes, Classes, Gaussian, Words),
         *(NLL, NCLL, Hinge, Blend, NormalGamma, PaperNormalGamma, Dirichlet),
         *(Interior, Check, inverse, power, constant),

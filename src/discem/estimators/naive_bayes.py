@@ -14,7 +14,7 @@ from ..exceptions import InputError, OptionError
 from ..families import gaussian, words
 from ..io.rows import dense_rows, sparse_rows
 from ..losses import NLL, resolve_loss
-from ..priors import Dirichlet, NormalGamma, PaperNormalGamma
+from ..priors import Dirichlet, NormalBetaPrime, NormalGamma, PaperNormalGamma
 from ..schedules import constant, power
 from . import _input
 from ._base import GenerativeClassifier
@@ -24,6 +24,32 @@ from ._docs import documented
 def running_mean(n: float) -> Any:
     """1 / (n + 1 + t): NLL goes on averaging as if the start had been n rows."""
     return power(1.0 / (n + 1.0), n + 1.0, 1.0)
+
+
+def statistics_of(weight, mean, variance) -> dict[str, np.ndarray]:
+    """Expected statistics of normal distributions, (n, d), of the given weights."""
+    weight = weight[:, None]
+    return {"x": weight * mean, "x^2": weight * (variance + mean**2)}
+
+
+def natural_of(mean, variance) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """The log-normalisers of products of normal distributions, and their natural parameters."""
+    varies = variance > 0  # a constant column takes no part
+    safe = np.where(varies, variance, 1.0)
+    theta = np.stack([mean / safe, -0.5 / safe], axis=-1)
+    normalizer = np.where(varies, gaussian.log_normalizer(theta), 0.0).sum(axis=1)
+    slope, curve = np.where(varies[..., None], theta, 0.0).transpose(2, 0, 1)
+    return normalizer, {"x": slope, "x^2": curve}
+
+
+def perplexity(figures, rows, order, weights) -> float:
+    """What a sweep over documents says of their words: exp of -ln p(x) per word."""
+    lengths, filled = np.zeros(len(weights)), np.diff(rows.indptr) > 0
+    lengths[filled] = np.add.reduceat(rows.values, rows.indptr[:-1][filled])
+    n_words = float(lengths[order] @ weights[order])
+    log_likelihood = figures[NCLL_SUM] - figures[NLL_SUM]  # ln p(x)
+    exponent = -log_likelihood / max(n_words, 1e-300)
+    return float(np.exp(min(exponent, 700.0)))
 
 
 @documented
@@ -75,11 +101,12 @@ class GaussianNB(GenerativeClassifier):
     def _resolve_prior(self, n_features):
         names: dict[str, Any] = {"data": NormalGamma(), "paper": PaperNormalGamma()}
         prior = names.get(self.prior) if isinstance(self.prior, str) else self.prior
-        if not isinstance(prior, NormalGamma | PaperNormalGamma):
+        own = NormalGamma | NormalBetaPrime  # in the data's own units
+        if not isinstance(prior, own | PaperNormalGamma):
             raise OptionError(
                 f"prior={self.prior!r} is unknown: use one of {list(names)} or NormalGamma(...)"
             )
-        if isinstance(prior, NormalGamma) and not (prior.nu_mean >= 0 and prior.nu_variance > 0):
+        if isinstance(prior, own) and not (prior.nu_mean >= 0 and prior.nu_variance > 0):
             raise OptionError(f"prior={prior!r}: nu_mean must be >= 0 and nu_variance > 0")
         return prior, 1.0
 
@@ -109,19 +136,14 @@ class GaussianNB(GenerativeClassifier):
 
     @property
     def mu_(self) -> dict[str, np.ndarray]:
-        mean, variance, prior = self.mean_, self.var_, self.class_prior_
-        weight = prior[:, None]
-        return {"class": prior, "x": weight * mean, "x^2": weight * (variance + mean**2)}
+        return {"class": self.class_prior_} | statistics_of(
+            self.class_prior_, self.mean_, self.var_
+        )
 
     @property
     def theta_(self) -> dict[str, np.ndarray]:
-        mean, variance = self.mean_, self.var_
-        varies = variance > 0  # a constant column takes no part
-        safe = np.where(varies, variance, 1.0)
-        theta = np.stack([mean / safe, -0.5 / safe], axis=-1)
-        normalizer = np.where(varies, gaussian.log_normalizer(theta), 0.0).sum(axis=1)
-        slope, curve = np.where(varies[..., None], theta, 0.0).transpose(2, 0, 1)
-        return {"class": np.log(self.class_prior_) - normalizer, "x": slope, "x^2": curve}
+        normalizer, slopes = natural_of(self.mean_, self.var_)
+        return {"class": np.log(self.class_prior_) - normalizer} | slopes
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -129,8 +151,47 @@ class GaussianNB(GenerativeClassifier):
         return tags
 
 
+class CountClassifier(GenerativeClassifier):
+    """What all models of counts share: sparse rows of numbers >= 0, and perplexity."""
+
+    mean_length_: float
+
+    _family = words
+
+    def _check_X(self, X, *, reset):
+        return _input.check_X(self, X, reset=reset, sparse=True, missing=False, negative=False)
+
+    def _rows(self, X):
+        return sparse_rows(X)
+
+    def _summary(self, figures, rows, order, weights):
+        summary = super()._summary(figures, rows, order, weights)
+        return summary | {"perplexity": perplexity(figures, rows, order, weights)}
+
+    def _note(self, counted):
+        rows = max(float(counted.classes.sum()), 1e-300)
+        self.mean_length_ = float(counted.features.sum()) / rows
+
+    def _extend(self, n_features: int) -> None:
+        """Make room for words that have not been met so far."""
+        state = self._learner.state
+        if n_features > len(state.features.alpha):
+            self._learner.replace(models.with_features(state, n_features))
+            self.n_features_in_ = n_features
+
+    def _brace(self, rows):
+        words.brace(self._learner.state.features, rows.values.max(initial=0.0))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.classifier_tags.poor_score = True  # on the dense toys of the checks: no counts
+        return tags
+
+
 @documented
-class MultinomialNB(GenerativeClassifier):
+class MultinomialNB(CountClassifier):
     """Multinomial naive Bayes over counts, trained under NLL, NCLL or hinge.
 
     p(x | y) is a multinomial over the features (words): each occurrence is drawn from the word
@@ -167,14 +228,6 @@ class MultinomialNB(GenerativeClassifier):
     ['+', '-', '+', '-']
     """
 
-    _family = words
-
-    def _check_X(self, X, *, reset):
-        return _input.check_X(self, X, reset=reset, sparse=True, missing=False, negative=False)
-
-    def _rows(self, X):
-        return sparse_rows(X)
-
     def _resolve_prior(self, n_features):
         log = float(np.log(max(n_features, 3)))
         generative = isinstance(resolve_loss(self.loss), NLL)
@@ -196,29 +249,6 @@ class MultinomialNB(GenerativeClassifier):
 
     def _auto_average(self, loss):
         return False  # the growing mass of the prior quiets the last iterate at no cost
-
-    def _summary(self, figures, rows, order, weights):
-        summary = super()._summary(figures, rows, order, weights)
-        lengths, filled = np.zeros(len(weights)), np.diff(rows.indptr) > 0
-        lengths[filled] = np.add.reduceat(rows.values, rows.indptr[:-1][filled])
-        n_words = float(lengths[order] @ weights[order])
-        log_likelihood = figures[NCLL_SUM] - figures[NLL_SUM]  # ln p(x)
-        exponent = -log_likelihood / max(n_words, 1e-300)
-        return summary | {"perplexity": float(np.exp(min(exponent, 700.0)))}
-
-    def _note(self, counted):
-        rows = max(float(counted.classes.sum()), 1e-300)
-        self.mean_length_ = float(counted.features.sum()) / rows
-
-    def _extend(self, n_features: int) -> None:
-        """Make room for words that have not been met so far."""
-        state = self._learner.state
-        if n_features > len(state.features.alpha):
-            self._learner.replace(models.with_features(state, n_features))
-            self.n_features_in_ = n_features
-
-    def _brace(self, rows):
-        words.brace(self._learner.state.features, rows.values.max(initial=0.0))
 
     def _draw(self, codes, rng):
         if not self.mean_length_ < 1e9:
@@ -252,10 +282,3 @@ class MultinomialNB(GenerativeClassifier):
     @property
     def theta_(self) -> dict[str, np.ndarray]:
         return {"class": self.class_log_prior_, "word": self.feature_log_prob_}
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        tags.classifier_tags.poor_score = True  # on the dense toys of the checks: no counts
-        return tags

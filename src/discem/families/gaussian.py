@@ -15,7 +15,7 @@ import numpy as np
 
 from .._compile import generic, helper
 from ..exceptions import OptionError
-from ..priors import NormalGamma, PaperNormalGamma
+from ..priors import NormalBetaPrime, NormalGamma, PaperNormalGamma
 from ..projections import Check, Interior
 from ._logs import logs, set_exponents_aside
 from ._protocol import LEVERAGE, SHARES, joint_scores, move, tick
@@ -51,7 +51,7 @@ LIFTS_TO_PRIOR = False  # where the paper's check-step lifts a class count to
 
 def keeps_mass(prior) -> bool:
     """Whether the prior leaves the mass of the statistics as it is, or adds to it for ever."""
-    return isinstance(prior, NormalGamma)
+    return not isinstance(prior, PaperNormalGamma)
 
 
 # --- state ---------------------------------------------------------------------------------------
@@ -108,7 +108,7 @@ def start(
     is left out by giving it NaN for a scale, unless more of a `stream` may yet come.
     """
     _, d, K = tally.shape
-    prior: NormalGamma | PaperNormalGamma
+    prior: NormalGamma | NormalBetaPrime | PaperNormalGamma
     if isinstance(spec, PaperNormalGamma):  # the paper's equations are in raw units
         shift, scale, prior = np.zeros(d), np.ones(d), spec
         center_mean = np.zeros(d)
@@ -123,7 +123,7 @@ def start(
         if not stream:
             scale = np.where(constant, np.nan, scale)
         nu_mean, nu_variance = float(spec.nu_mean), float(spec.nu_variance)
-        prior = NormalGamma(nu_mean, nu_variance, center_mean, center_variance)
+        prior = type(spec)(nu_mean, nu_variance, center_mean, center_variance)
     m0, v0 = center_mean[:, None], center_variance[:, None]
     if init == "prior":
         mass = np.full(d, float(K))
@@ -195,16 +195,34 @@ def with_classes(block: Gaussian, order: np.ndarray, mass: float) -> Gaussian:
     )
 
 
+def stir(block: Gaussian, columns: np.ndarray, rng) -> Gaussian:
+    """Move the means of some columns about, by a deviation of theirs or so."""
+    factors = block.factors.copy()
+    off = rng.normal(size=(len(factors), len(columns)))
+    factors[:, MEAN, columns] += off * np.sqrt(factors[:, VARIANCE, columns])
+    return block._replace(factors=factors)
+
+
+def within_variance(tally: np.ndarray) -> np.ndarray:
+    """The pooled variance of each feature within the classes, in raw units, never zero."""
+    _, scale, within, _ = _units(tally)
+    return within * scale**2
+
+
 def penalty(block: Gaussian) -> float:
     """-ln of the prior, up to a constant."""
     m, v = block.factors[:, MEAN], block.factors[:, VARIANCE]
-    if isinstance(block.prior, PaperNormalGamma):
-        prior = block.prior
+    prior = block.prior
+    if isinstance(prior, PaperNormalGamma):
         terms = prior.alpha_square / v + prior.nu * (m**2 / v + np.log(v))
+        return float(0.5 * terms.sum())
+    m0, v0 = prior.mean[:, None], prior.variance[:, None]
+    if isinstance(prior, NormalBetaPrime):
+        terms = 2.0 * prior.nu_mean * (m - m0) ** 2 / (v + v0)
+        terms = terms + 2.0 * prior.nu_variance * np.log((v + v0) ** 2 / (4.0 * v * v0))
     else:
-        m0, v0 = block.prior.mean[:, None], block.prior.variance[:, None]
-        terms = block.prior.nu_mean * (m - m0) ** 2 / v
-        terms = terms + block.prior.nu_variance * (np.log(v) + v0 / v)
+        terms = prior.nu_mean * (m - m0) ** 2 / v
+        terms = terms + prior.nu_variance * (np.log(v) + v0 / v)
     return float(0.5 * terms.sum())
 
 
@@ -272,6 +290,19 @@ def _pull_normal_gamma(prior, pull, d, count, mean, variance):
     to_variance = min(pull * prior.nu_variance, 0.5 * count)
     off = prior.mean[d] - mean
     return 0.0, to_mean * off, to_variance * (prior.variance[d] - variance) + to_mean * off * off
+
+
+@pull_of.register(NormalBetaPrime)
+def _pull_beta_prime(prior, pull, d, count, mean, variance):
+    # natural gradients: that of a mean is v / N times, of a variance 2 v^2 / N times the plain one
+    center = prior.variance[d]
+    share = 2.0 * variance / (variance + center)
+    to_mean = min(pull * prior.nu_mean * share, 0.5 * count)
+    to_variance = min(pull * prior.nu_variance, 0.5 * count)
+    off = prior.mean[d] - mean
+    step = to_mean * off
+    wider = to_variance * share * (center - variance) + 0.5 * step * off * share
+    return 0.0, step, wider + step * step / count
 
 
 @pull_of.register(PaperNormalGamma)

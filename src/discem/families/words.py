@@ -211,6 +211,17 @@ def _extended(array: np.ndarray, new: int, value: float) -> np.ndarray:
     return memory[:size]
 
 
+def stir(block: Words, columns: np.ndarray, rng) -> Words:
+    """Make words more or less frequent in some columns, by a half at most."""
+    counts = block.counts.copy()
+    own = block.lazy[SCALE] * counts[:, columns] + block.lazy[GAMMA] * block.alpha[:, None]
+    off = own * rng.uniform(-0.5, 0.5, size=own.shape)
+    counts[:, columns] += off / block.lazy[SCALE]
+    total = block.total.copy()
+    total[columns] += off.sum(axis=0)
+    return block._replace(counts=counts, total=total)
+
+
 def penalty(block: Words) -> float:
     """-ln of the prior, up to a constant."""
     return -float((block.alpha * log_probabilities(block)).sum())
@@ -328,9 +339,16 @@ def _most_decay_check(projection):
 _NEGLIGIBLE = 1e-2  # a change this small beside the prior's own is not worth a visit to the words
 
 
-@move.register(Words)
-def _move(block, rows, i, r, decay, pull, floor, projection, room):
-    K = r.shape[0]
+@helper
+def matters(r, floor):
+    """Whether a class with weight r is to be moved."""
+    return abs(r) > _NEGLIGIBLE * floor
+
+
+@helper
+def age(block, decay, pull, projection):
+    """Let decay and prior act on all words at once."""
+    K = block.total.shape[0]
     lazy = block.lazy
     if decay != 0.0:
         keep = 1.0 - min(decay, most_decay(projection))
@@ -354,14 +372,19 @@ def _move(block, rows, i, r, decay, pull, floor, projection, room):
         for k in range(K):
             block.total[k] += pull * block.alpha_total
 
+
+@move.register(Words)
+def _move(block, rows, i, r, decay, pull, floor, projection, room):
+    K = r.shape[0]
+    age(block, decay, pull, projection)
     active = 0
     for k in range(K):
-        active += abs(r[k]) > _NEGLIGIBLE * floor
+        active += matters(r[k], floor)
     if 4 * active > K:
         return _move_classes(block, rows, i, r, 0, K, projection, room)
     shortened = 0
     for k in range(K):
-        if abs(r[k]) > _NEGLIGIBLE * floor:
+        if matters(r[k], floor):
             shortened += _move_classes(block, rows, i, r, k, k + 1, projection, room)
     return shortened
 

@@ -12,11 +12,17 @@ from ._protocol import (
     with_classes,
     with_features,
 )
+from .mixture import Mixture, stir
 from .naive_bayes import NaiveBayes, Tally, collect, start
+from .topics import Cvb0, Gibbs, Topics
 
 __all__ = [
+    "Cvb0",
+    "Gibbs",
+    "Mixture",
     "NaiveBayes",
     "Tally",
+    "Topics",
     "averaged",
     "class_counts",
     "collect",
@@ -26,6 +32,7 @@ __all__ = [
     "remember",
     "scores",
     "start",
+    "stir",
     "update",
     "with_classes",
     "with_features",

@@ -97,12 +97,17 @@ def _averaged(model: NaiveBayes) -> NaiveBayes:
     return NaiveBayes(classes, family_of(model.features).averaged(model.features))
 
 
+def arrange(classes: Classes, order: np.ndarray, mass: float) -> Classes:
+    """The counts of the classes in `order`; -1 is a new one."""
+    return classes._replace(
+        counts=np.append(classes.counts, mass)[order],
+        lag=np.append(classes.lag, 0.0)[order],
+    )
+
+
 @with_classes.register
 def _with_classes(model: NaiveBayes, order: np.ndarray, mass: float) -> NaiveBayes:
-    classes = model.classes._replace(
-        counts=np.append(model.classes.counts, mass)[order],
-        lag=np.append(model.classes.lag, 0.0)[order],
-    )
+    classes = arrange(model.classes, order, mass)
     features = family_of(model.features).with_classes(model.features, order, mass)
     return NaiveBayes(classes, features)
 
@@ -141,13 +146,10 @@ def _scores(model, rows, i, slot, a, room):
     joint_scores(model.features, rows, i, a, room)
 
 
-@update.register(NaiveBayes)
-def _update(model, rows, i, slot, r, decay, pull, floor, projection, room):
-    classes = model.classes
-    fill_shares(classes.counts, room.numbers)
-    shortened = move(model.features, rows, i, r, decay, pull, floor, projection, room)
-
-    lag = classes.weight[0]
+@helper
+def move_counts(classes, r, decay, pull, floor, projection):
+    """Move the counts of the classes; return how many had their step shortened."""
+    lag, shortened = classes.weight[0], 0
     classes.granted[0] += pull * classes.alpha
     lifted = classes.granted[0] if classes.lift > 0.0 else floor
     for k in range(r.shape[0]):
@@ -158,6 +160,13 @@ def _update(model, rows, i, slot, r, decay, pull, floor, projection, room):
         classes.counts[k] = new
         shortened += short
     return shortened
+
+
+@update.register(NaiveBayes)
+def _update(model, rows, i, slot, r, decay, pull, floor, projection, room):
+    fill_shares(model.classes.counts, room.numbers)
+    shortened = move(model.features, rows, i, r, decay, pull, floor, projection, room)
+    return shortened + move_counts(model.classes, r, decay, pull, floor, projection)
 
 
 @remember.register(NaiveBayes)

@@ -1,0 +1,351 @@
+"""Topics inside each class: latent Dirichlet allocation, trained discriminatively."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import softmax
+from sklearn.base import TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ..engines.sequential import FIGURES, Learner
+from ..exceptions import InputError, OptionError
+from ..io.rows import sparse_rows
+from ..losses import NLL, Hinge, resolve_loss
+from ..models.topics import (
+    Cvb0,
+    Gibbs,
+    collect_topics,
+    proportions,
+    start_topics,
+    word_distributions,
+)
+from ..priors import Dirichlet
+from ..schedules import constant, power
+from ._bag import Bag, as_documents
+from ._base import NUMBER
+from ._docs import documented
+from .naive_bayes import CountClassifier, running_mean
+
+_COUNTING = {  # what CountVectorizer does by default
+    "ngram_range": (1, 1),
+    "analyzer": "word",
+    "token_pattern": r"(?u)\b\w\w+\b",
+    "lowercase": True,
+    "strip_accents": None,
+    "stop_words": None,
+    "min_df": 1,
+    "max_df": 1.0,
+    "max_features": None,
+}
+_WARM = 5  # passes of online EM that tell the topics of a class apart before training
+
+
+@documented
+class TopicClassifier(TransformerMixin, CountClassifier):
+    """One latent Dirichlet allocation per class, trained under NLL, NCLL or hinge.
+
+    A document of a class mixes the `n_topics` topics of that class, each a distribution over words,
+    in proportions of its own, drawn from a flat Dirichlet(alpha). ``p(document | class)`` has no
+    closed form: it is estimated, the same way in training and in prediction, so the gradient of a
+    discriminative loss is approximate.
+
+    Parameters
+    ----------
+    n_topics : int, default=2
+        Topics of each class. One topic is `MultinomialNB`.
+    alpha : float or None, default=None
+        Pseudo-count of each topic in a document. None is ``1 / n_topics``, the paper's.
+    inference : {{"cvb0", "gibbs"}}, default="cvb0"
+        How the topics of a document are found, and with them ``p(document | class)``. "cvb0" is
+        collapsed variational inference, deterministic, and its bound. "gibbs" is the paper's
+        collapsed Gibbs sampler, in which all occurrences of a word share a topic, and an unbiased
+        estimate by importance sampling; its random numbers depend on the document and on
+        `random_state`, not on the place of the row.
+    n_sweeps : int or None, default=None
+        Passes over the words of a document. None is 5 for "cvb0" and 10 for "gibbs".
+    text : bool or dict, default=False
+        Take documents (text or lists of words) instead of counts. A dict holds options of
+        scikit-learn's CountVectorizer. New words of a stream join the vocabulary.
+    {loss}
+    prior : {{"data", "paper"}} or Dirichlet, default="data"
+        Pseudo-counts of each word in each topic. "data" weighs three times as much as the data, ten
+        times under hinge; under NLL it is one pseudo-count, shared by the topics. "paper" is
+        ``0.1 / n_topics``. The paper's start is ``init="prior"``.
+    {common}
+
+    Attributes
+    ----------
+    topics_ : array of shape (n_classes, n_topics, n_features)
+        ``p(word | topic, class)``.
+    mean_length_ : float
+        Words per training document: what `sample` draws lengths around.
+    {attributes}
+
+    Examples
+    --------
+    >>> from discem import TopicClassifier
+    >>> texts = ["good film", "bad film", "good plot and good cast", "bad plot and bad cast"] * 5
+    >>> model = TopicClassifier(text=True, random_state=0).fit(texts, ["+", "-"] * 10)
+    >>> model.predict(["good, so good"]).tolist()
+    ['+']
+    >>> model.top_words("-", topic=0, n=1)
+    ['bad']
+    >>> model.transform(texts).shape  # proportions of the topics of both classes
+    (20, 4)
+    """
+
+    def __init__(
+        self,
+        n_topics=2,
+        *,
+        alpha=None,
+        inference="cvb0",
+        n_sweeps=None,
+        text=False,
+        loss="ncll",
+        prior="data",
+        init="generative",
+        step="auto",
+        projection="interior",
+        average="auto",
+        batch_size=1,
+        max_iter=10,
+        tol=1e-3,
+        n_iter_no_change=10,
+        early_stopping=False,
+        validation_fraction=0.1,
+        class_weight=None,
+        shuffle=True,
+        warm_start=False,
+        total_samples=None,
+        rescore=False,
+        callback=None,
+        random_state=None,
+        verbose=0,
+    ):
+        super().__init__(
+            loss=loss,
+            prior=prior,
+            init=init,
+            step=step,
+            projection=projection,
+            average=average,
+            batch_size=batch_size,
+            max_iter=max_iter,
+            tol=tol,
+            n_iter_no_change=n_iter_no_change,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            class_weight=class_weight,
+            shuffle=shuffle,
+            warm_start=warm_start,
+            total_samples=total_samples,
+            rescore=rescore,
+            callback=callback,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.n_topics = n_topics
+        self.alpha = alpha
+        self.inference = inference
+        self.n_sweeps = n_sweeps
+        self.text = text
+
+    def _check_options(self) -> None:
+        super()._check_options()
+        for name, value in (("n_topics", self.n_topics), ("n_sweeps", self.n_sweeps)):
+            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+            if not (whole and value >= 1) and not (name == "n_sweeps" and value is None):
+                raise OptionError(f"{name}={value!r} must be a whole number >= 1")
+        alpha = self.alpha
+        if alpha is not None and not (isinstance(alpha, NUMBER) and 1e-6 <= alpha < np.inf):
+            raise OptionError(f"alpha={alpha!r} must be None or a number >= 1e-6")
+        if self.inference not in ("cvb0", "gibbs"):
+            raise OptionError(f"inference={self.inference!r} is unknown: use 'cvb0' or 'gibbs'")
+        if not isinstance(self.text, bool | dict):
+            raise OptionError(f"text={self.text!r} must be True, False or a dict of options")
+        unknown = set(self.text if isinstance(self.text, dict) else ()) - set(_COUNTING)
+        if unknown:
+            raise OptionError(f"text: {min(unknown)!r} is unknown, use some of {list(_COUNTING)}")
+
+    # --- documents --------------------------------------------------------------------------------
+
+    def _check_X(self, X, *, reset):
+        if self.text is not False and not sp.issparse(X):
+            documents = as_documents(X)
+            if reset:
+                self._bag = self._new_bag()
+                X = self._bag.learn(documents)
+            else:
+                X = self._bag.count(documents)
+        return super()._check_X(X, reset=reset)
+
+    def _new_bag(self) -> Bag:
+        return Bag(_COUNTING | (self.text if isinstance(self.text, dict) else {}), None)
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        if self.text is not False and not sp.issparse(X):
+            self._check_options()
+            documents = as_documents(X)
+            if not hasattr(self, "_learner"):
+                self._bag = self._new_bag()
+                X = self._bag.grow(documents)
+            else:
+                X = self._bag.grow(documents)
+                self._extend(len(self._bag))
+        return super().partial_fit(X, y, classes, sample_weight)
+
+    partial_fit.__doc__ = CountClassifier.partial_fit.__doc__
+
+    def _rows(self, X):
+        if sp.issparse(X) and not (X.has_canonical_format and X.data.all()):
+            X = X.copy()
+            X.sum_duplicates()
+            X.eliminate_zeros()
+        return sparse_rows(X)
+
+    # --- training ---------------------------------------------------------------------------------
+
+    def _resolve_prior(self, n_features):
+        loss = resolve_loss(self.loss)
+        data = Dirichlet(strength=10.0) if isinstance(loss, Hinge) else Dirichlet(strength=3.0)
+        names = {
+            "data": (Dirichlet(1.0 / self.n_topics) if isinstance(loss, NLL) else data, 1.0),
+            "paper": (Dirichlet(0.1 / self.n_topics), 0.1 / self.n_topics),
+        }
+        if isinstance(self.prior, str) and self.prior in names:
+            return names[self.prior]
+        if isinstance(self.prior, Dirichlet):
+            return self.prior, 1.0
+        raise OptionError(
+            f"prior={self.prior!r} is unknown: use one of {list(names)} or Dirichlet(...)"
+        )
+
+    def _resolve_inference(self, rng) -> Any:
+        if self.inference == "gibbs":
+            return Gibbs(int(self.n_sweeps or 10), int(rng.randint(2**31 - 1)))
+        return Cvb0(int(self.n_sweeps or 5))
+
+    def _auto_step(self, loss, n):
+        return running_mean(n) if isinstance(loss, NLL) else constant(10.0 / n)
+
+    def _auto_average(self, loss):
+        return False
+
+    def _begin(self, rows, targets, weights, average, stream, rng):
+        T, K = int(self.n_topics), len(self.classes_)
+        alpha = 1.0 / T if self.alpha is None else float(self.alpha)
+        split = rng if self.init == "generative" else None
+        counted = collect_topics(rows, targets, weights, self.n_features_in_, K, T, split)
+        self._note(counted)
+        classes = counted.classes.copy()
+        prior, eta = self._resolve_prior(self.n_features_in_)
+        inference = self._resolve_inference(rng)
+        state = start_topics(counted, prior, eta, alpha, inference, self.init, average, stream, rng)
+        if T > 1 and self.init == "generative":
+            self._tell_apart(state, rows, targets, weights, rng)
+        return state, classes
+
+    def _tell_apart(self, state, rows, targets, weights, rng) -> None:
+        """Let online EM find the topics of each class, from documents that took one at random."""
+        chosen = np.flatnonzero(weights > 0)
+        n = float(len(chosen))
+        projection = self._resolve_projection(NLL())
+        step: Any = power(5.0 / n, n, 1.0)
+        em = Learner(state, NLL(), projection, step, False, n, 1)
+        unit = weights / weights[chosen].mean()
+        for _ in range(_WARM):
+            for _ in em.learn(rows, targets, unit, rng.permutation(chosen), np.zeros(len(FIGURES))):
+                pass
+
+    def _solved(self, targets):
+        return self.n_topics == 1 and super()._solved(targets)
+
+    def _chunk(self, rows, n_rows):
+        return max(super()._chunk(rows, n_rows) // (int(self.n_topics) * 8), 1)
+
+    # --- what was learnt --------------------------------------------------------------------------
+
+    @property
+    def topics_(self) -> np.ndarray:
+        check_is_fitted(self)
+        return word_distributions(self._learner.model)
+
+    def transform(self, X):
+        """Topic proportions: ``p(class | x) E[proportion of the topic | x, class]``.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes * n_topics)
+            The topics of the first class, then those of the second, and so on. A row sums to 1.
+        """
+        check_is_fitted(self)
+        X = self._check_X(X, reset=False)
+        joint, share = proportions(self._learner.model, self._rows(X), X.shape[0])
+        p = softmax(joint * self.temperature_ + self._prior_shift, axis=1)
+        return (p[:, :, None] * share).reshape(len(p), -1)
+
+    def get_feature_names_out(self, input_features=None):
+        """Names of the columns of `transform`: class and number of the topic."""
+        check_is_fitted(self)
+        return np.array(
+            [f"{label}_{t}" for label in self.classes_ for t in range(self.n_topics)], dtype=object
+        )
+
+    def top_words(self, label, topic, n=10) -> list[Any]:
+        """The most frequent words of a topic of a class.
+
+        Parameters
+        ----------
+        label : a class
+        topic : int
+            From 0 to ``n_topics - 1``.
+        n : int
+
+        Returns
+        -------
+        list
+            Words of `text`, names of the features, or else their numbers.
+        """
+        check_is_fitted(self)
+        place = np.flatnonzero(self.classes_ == label)
+        if not len(place):
+            raise InputError(f"label={label!r} is not a class: {self.classes_.tolist()}")
+        if not 0 <= topic < self.n_topics:
+            raise InputError(f"topic={topic!r} must be from 0 to {self.n_topics - 1}")
+        best = np.argsort(-self.topics_[place[0], topic], kind="stable")[:n]
+        names = self._word_names()
+        return best.tolist() if names is None else [names[j] for j in best]
+
+    def _word_names(self) -> Any:
+        if hasattr(self, "_bag"):
+            return list(self._bag.vocabulary)
+        return getattr(self, "feature_names_in_", None)
+
+    def _draw(self, codes, rng):
+        if not self.mean_length_ < 1e9:
+            raise InputError(f"documents of {self.mean_length_:g} words are too long to draw")
+        p = self.topics_
+        drawn = []
+        for k, length in zip(codes, rng.poisson(self.mean_length_, size=len(codes)), strict=True):
+            mixed = rng.dirichlet(np.full(p.shape[1], self._learner.model.alpha)) @ p[k]
+            drawn.append(rng.multinomial(length, mixed / mixed.sum()))
+        return np.stack(drawn)
+
+    @property
+    def mu_(self) -> dict[str, np.ndarray]:
+        prior, topics = self.class_prior_, self.topics_
+        mass = self._learner.model.features.total.reshape(topics.shape[1], -1).T
+        share = mass / mass.sum(axis=1, keepdims=True) * self.mean_length_ * prior[:, None]
+        return {"class": prior, "word": share[:, :, None] * topics}
+
+    @property
+    def theta_(self) -> dict[str, np.ndarray]:
+        return {"class": np.log(self.class_prior_), "word": np.log(self.topics_)}
+
+    def to_linear(self):
+        """Not to be had: with topics the log-odds are no linear function of the counts."""
+        raise OptionError("a model with topics is not linear: see MultinomialNB.to_linear")

@@ -1,0 +1,522 @@
+"""Mixtures: laws of the model against enumeration, and the estimator as users meet it."""
+
+import copy
+import itertools
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import tiny
+from scipy.special import logsumexp
+from scipy.stats import norm
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import discem
+from discem import (
+    Check,
+    GaussianNB,
+    Interior,
+    MixtureClassifier,
+    NormalBetaPrime,
+    constant,
+    models,
+)
+from discem.datasets import toy, toy_accuracy
+from discem.engines.sequential import FIGURES, LOSS, score, sweep
+from discem.exceptions import InputError, OptionError
+from discem.families import FAMILIES, LEVERAGE
+from discem.losses import LOSSES, NLL
+from discem.models import Mixture, averaged, make_room, scores, update, with_classes
+from discem.schedules import step_sizes
+
+every_family = pytest.mark.parametrize("family", FAMILIES)
+every_loss = pytest.mark.parametrize("loss", LOSSES)
+SIZES = (2, 1, 3)  # components of three classes
+FIRST = np.array([0, 2, 3, 6])
+CLASS = np.array([0, 0, 1, 2, 2, 2])
+NAMES = np.array(["ash", "birch", "cedar"])
+
+
+def problem(family, n=24, seed=0, average=False, prior=None):
+    """Rows, codes of three classes, and a mixture with 2, 1 and 3 components."""
+    X, part = tiny.data(family, n=n, d=4, K=6, seed=seed)
+    if family == "gaussian":
+        X[::5, 1] = np.nan
+    parts = tiny.begin(family, X, part, K=6, average=average, prior=prior)
+    return X, CLASS[part], Mixture(parts, FIRST)
+
+
+def run(state, X, y, loss, rho, n, projection=tiny.PLAIN, batch=1, sweep=sweep):
+    """As `tiny.run`, for a mixture."""
+    state = copy.deepcopy(state)
+    rows, K = tiny.VIEW[tiny.name_of(state)](X), models.n_classes(state)
+    steps = -(-len(X) // batch)
+    rho = step_sizes(constant(rho), 1, steps)
+    figures, share = np.zeros(len(FIGURES)), np.arange(1.0, steps + 1.0) ** 2
+    sweep(
+        state, loss, projection, rows, tiny.labels(y), np.ones(len(X)), np.arange(len(X)), rho,
+        share, float(n), np.empty((batch + 2, K)), make_room(state, rows, batch), figures,
+    )  # fmt: skip
+    return state, figures
+
+
+def flat(state):
+    """All numbers of a mixture in a row."""
+    return np.concatenate(
+        [part.ravel() for block in state.parts for part in block if isinstance(part, np.ndarray)]
+    )
+
+
+def enumerated(state, X):
+    """Ln p(y, c, x) of every component, by the textbook."""
+    p, means, _ = tiny.parameters(state.parts)
+    if tiny.name_of(state) == "words":
+        return np.log(p) + X @ np.log(means).T
+    m, square = means[..., 0], means[..., 1]
+    cells = norm.logpdf(X[:, None, :], m, np.sqrt(square - m**2))
+    return np.log(p) + np.nansum(cells, axis=2)
+
+
+def within(joint):
+    """The same sums and posteriors by class: ln p(y, x), p(c | y, x)."""
+    of_class = [joint[:, FIRST[k] : FIRST[k + 1]] for k in range(3)]
+    a = np.stack([logsumexp(part, axis=1) for part in of_class], axis=1)
+    return a, np.exp(joint - a[:, CLASS])
+
+
+# --- the model ------------------------------------------------------------------------------------
+
+
+@every_family
+def test_scores_and_posteriors_are_those_of_enumeration(family):
+    X, _, state = problem(family)
+    a, posterior = within(enumerated(state, X))
+    rows = tiny.VIEW[family](X)
+    np.testing.assert_allclose(score(state, rows, len(X)), a, rtol=1e-10, atol=1e-10)
+    room, got = make_room(state, rows, 3), np.empty(3)
+    for slot, i in enumerate((4, 0, 9)):
+        scores(state, rows, i, slot, got, room)
+    np.testing.assert_allclose(room.posterior, posterior[[4, 0, 9]], atol=1e-10)
+
+
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_word_scores_sum_to_one_over_all_documents(length):
+    """p(document | y) over every sequence of words: the components are summed out exactly."""
+    _, _, state = problem("words")
+    documents = [np.bincount(d, minlength=4) for d in itertools.product(range(4), repeat=length)]
+    a = score(state, tiny.VIEW["words"](np.array(documents, dtype=float)), len(documents))
+    p = models.class_counts(state)
+    np.testing.assert_allclose(np.exp(a).sum(axis=0), p / p.sum(), rtol=1e-10)
+
+
+@every_family
+def test_the_move_is_that_of_the_expected_statistics(family):
+    """E[s(k, z, x)] shares the weight of a class by the posterior of its components."""
+    X, _, state = problem(family)
+    rows, r = tiny.VIEW[family](X), np.array([0.02, -0.005, 0.01])
+    _, posterior = within(enumerated(state, X))
+    for i in (0, 3):
+        room, parts = make_room(state, rows, 1), copy.deepcopy(state.parts)
+        moved = copy.deepcopy(state)
+        scores(moved, rows, i, 0, np.empty(3), room)
+        update(moved, rows, i, 0, r, r.sum(), 1e-3, 1e-3, tiny.PLAIN, room)
+        by_part, own = r[CLASS] * posterior[i], make_room(parts, rows, 1)
+        update(parts, rows, i, 0, by_part, r.sum(), 1e-3, 1e-3, tiny.PLAIN, own)
+        np.testing.assert_allclose(flat(moved), flat(Mixture(parts, FIRST)), rtol=1e-10)
+
+
+def test_leverage_is_the_derivative_of_the_score():
+    """D a_k / d r_k, of means and variances at constant class shares."""
+    X, _, state = problem("gaussian")
+    rows, room, a = (
+        tiny.VIEW["gaussian"](X),
+        make_room(state, tiny.VIEW["gaussian"](X), 1),
+        np.empty(3),
+    )
+    scores(state, rows, 3, 0, a, room)
+    leverage, before, h = room.numbers[LEVERAGE].copy(), a.copy(), 1e-7
+    for k in range(3):
+        moved, r = copy.deepcopy(state), np.zeros(3)
+        r[k] = h
+        scores(moved, rows, 3, 0, a, room)
+        update(moved, rows, 3, 0, r, 0.0, 0.0, 0.0, tiny.PLAIN, room)
+        moved.parts.classes.counts[:] = state.parts.classes.counts
+        after = score(moved, rows, len(X), np.array([3]))[0]
+        assert (after[k] - before[k]) / h == pytest.approx(leverage[k], rel=1e-3)
+
+
+@every_family
+@pytest.mark.parametrize("rho", [0.3, 0.9])
+def test_nll_never_rises_over_full_batches(family, rho):
+    """Every full-batch NLL step is a (partial) step of EM: the likelihood cannot fall."""
+    X, y, state = problem(family, n=60)
+    X = np.where(np.isnan(X), 1.0, X)
+    y[::4] = -1  # components and classes both to be found
+    projection, losses = Interior(0.9999, 0.0), []
+    for _ in range(25):
+        state, figures = run(state, X, y, NLL(), rho, np.inf, projection, batch=60)
+        losses.append(figures[LOSS])
+    assert (np.diff(losses) <= 1e-9 * np.abs(losses[0])).all()
+    assert losses[-1] < losses[0] - 0.1
+
+
+def test_penalised_nll_never_rises_under_the_prior_of_mixtures():
+    """Nor does NLL + prior, in small steps: the pull is the natural gradient of the penalty."""
+    X, y, state = problem("gaussian", n=60, prior=NormalBetaPrime())
+    X = np.where(np.isnan(X), 1.0, X)
+    state = state._replace(
+        parts=state.parts._replace(classes=state.parts.classes._replace(alpha=0.0, nu=0.0))
+    )
+    values = []
+    for _ in range(60):
+        before = models.penalty(state)
+        state, figures = run(state, X, y, NLL(), 0.05, 60, batch=60)
+        values.append(figures[LOSS] + before)
+    assert (np.diff(values) <= 1e-9 * np.abs(values[0])).all()
+    assert values[-1] < values[0] - 0.1
+
+
+@every_family
+@pytest.mark.parametrize(
+    "loss, projection", [("ncll", Interior(0.5, 1.0)), ("hinge", Check()), ("nll", tiny.PLAIN)]
+)
+def test_compiled_is_plain(family, loss, projection):
+    """Slots of a batch, missing cells, unlabelled rows and averages included."""
+    X, y, start = problem(family, average=True)
+    y[3] = -1
+    for batch in (1, 5):
+        ends = []
+        for function in (sweep, sweep.plain):
+            state, figures = run(start, X, y, LOSSES[loss], 0.1, 24, projection, batch, function)
+            ends.append(np.concatenate([flat(state), flat(averaged(state)), figures]))
+        np.testing.assert_allclose(*ends, rtol=1e-8, atol=1e-10)
+        assert not np.allclose(ends[0][: flat(start).size], flat(start)), "nothing moved"
+
+
+@every_family
+@every_loss
+def test_one_component_is_naive_bayes(family, loss):
+    """The limit case: a mixture of one."""
+    X, y = tiny.data(family, n=30)
+    nb = tiny.begin(family, X, y)
+    one, _ = run(Mixture(nb, np.arange(4)), X, y, LOSSES[loss], 0.1, 30, tiny.PLAIN, 1, sweep.plain)
+    other, _ = tiny.run(nb, X, y, LOSSES[loss], 0.1, 30, sweep=sweep.plain)
+    np.testing.assert_allclose(flat(one), flat(Mixture(other, FIRST)), rtol=1e-9, atol=1e-12)
+
+
+@every_family
+def test_new_classes_have_components_that_differ(family):
+    X, _, state = problem(family)
+    grown = with_classes(state, np.array([2, -1, 0, 1]), 0.1)
+    np.testing.assert_array_equal(np.diff(grown.first), [3, 3, 2, 1])
+    rows = tiny.VIEW[family](X)
+    old, new = score(state, rows, len(X)), score(grown, rows, len(X))
+    known = new[:, [2, 3, 0]] - old  # one constant: there is more mass in all
+    np.testing.assert_allclose(known, known[0, 0], rtol=1e-9)
+    joint = score(grown.parts, rows, len(X))[:, 3:6]
+    assert min(np.abs(joint[:, i] - joint[:, j]).max() for i, j in ((0, 1), (1, 2), (0, 2))) > 0.1
+    np.testing.assert_allclose(models.class_counts(grown)[1], 0.1)
+
+
+# --- the estimator --------------------------------------------------------------------------------
+
+
+def data(family, n=150, seed=0):
+    rng = np.random.default_rng(seed)
+    if family == "gaussian":
+        X, y = load_iris(return_X_y=True)
+        rows = rng.permutation(150)[:n]
+        return X[rows], NAMES[y[rows]]
+    p = rng.dirichlet(np.full(12, 0.3), size=6)
+    part = rng.integers(6, size=n)
+    X = np.stack([rng.multinomial(1 + rng.poisson(14), p[k]) for k in part]).astype(float)
+    return X, NAMES[part // 2]
+
+
+def fitted(family, **options):
+    X, y = data(family)
+    options = {"random_state": 0, "max_iter": 5, "tol": None, "family": family} | options
+    return MixtureClassifier(**options).fit(X, y), X, y
+
+
+def same(one, other, X, rtol=0.0):
+    np.testing.assert_allclose(
+        one.predict_joint_log_proba(X), other.predict_joint_log_proba(X), rtol=rtol, atol=rtol
+    )
+
+
+ORDER = "training depends on the order of rows, as in SGDClassifier"
+
+
+def expected_failures(model):
+    failures = {"check_sample_weight_equivalence_on_dense_data": ORDER}
+    if model.family != "gaussian":
+        failures["check_sample_weight_equivalence_on_sparse_data"] = ORDER
+    if model.family == "words":
+        failures["check_class_weight_classifiers"] = "feeds negative numbers to counts"
+    return failures
+
+
+@parametrize_with_checks(
+    [MixtureClassifier(), MixtureClassifier(family="words")],
+    expected_failed_checks=expected_failures,
+)
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@every_family
+@pytest.mark.parametrize("loss", ["ncll", "hinge", "nll"])
+def test_probabilities_agree(family, loss):
+    model, X, y = fitted(family, loss=loss, n_components=3, max_iter=20)
+    joint = model.predict_joint_log_proba(X)
+    np.testing.assert_allclose(model.score_samples(X), logsumexp(joint, axis=1))
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0, rtol=1e-12)
+    assert model.score(X, y) > 0.9
+    share = model.mu_["component"]
+    if family == "gaussian":
+        logs = norm.logpdf(X[:, None], model.means_, np.sqrt(model.variances_)).sum(axis=2)
+    else:
+        logs = X @ model.component_log_prob_.T
+    full = logs + np.log(share)
+    np.testing.assert_allclose(model.score_samples(X), logsumexp(full, axis=1), rtol=1e-9)
+    r = model.responsibilities(X)
+    np.testing.assert_allclose(r, np.exp(full - logsumexp(full, axis=1, keepdims=True)), atol=1e-9)
+    best = model.predict_component(X)
+    np.testing.assert_array_equal(best, r.argmax(axis=1))
+    np.testing.assert_array_equal(model.n_components_, [3, 3, 3])
+    assert model.component_class_.tolist() == np.repeat(NAMES, 3).tolist()
+    np.testing.assert_allclose(np.add.reduceat(model.weights_, [0, 3, 6]), 1.0)
+    theta = model.theta_
+    assert {len(value) for value in theta.values()} == {9}
+    with pytest.raises(OptionError, match="no linear form"):
+        model.to_linear()
+    with pytest.raises(AttributeError, match="only components"):
+        _ = model.component_log_prob_ if family == "gaussian" else model.means_
+
+
+@every_family
+def test_samples_are_of_the_model(family):
+    model, *_ = fitted(family, loss="nll")
+    X, y = model.sample(20_000, random_state=0)
+    mu = model.mu_
+    first = mu["x" if family == "gaussian" else "word"]
+    for k, label in enumerate(NAMES):
+        own, mine = X[y == label], model.component_class_ == label
+        assert len(own) / len(X) == pytest.approx(model.class_prior_[k], abs=0.015)
+        expected = first[mine].sum(axis=0) / mu["component"][mine].sum()
+        error = own.std(axis=0) / np.sqrt(len(own))
+        assert (np.abs(own.mean(axis=0) - expected) < 5 * error + 1e-9).all()
+
+
+def test_sparse_is_dense_and_means_words():
+    X, y = data("words")
+    dense = MixtureClassifier(family="words", random_state=0, max_iter=3).fit(X, y)
+    for kind in (sp.csr_matrix, sp.coo_matrix):
+        model = MixtureClassifier(random_state=0, max_iter=3).fit(kind(X), y)
+        assert model.family_ == "words"
+        same(dense, model, kind(X), 1e-12)
+        assert "perplexity" in model.history_[-1]
+    assert MixtureClassifier(max_iter=1).fit(X, y).family_ == "gaussian"
+
+
+def test_missing_cells_are_summed_out():
+    X, y = data("gaussian")
+    X[::4, 2] = np.nan
+    model = MixtureClassifier(random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.94
+    X[:, 2] = np.nan
+    rest = [0, 1, 3]
+    sd = np.sqrt(model.variances_[:, rest])
+    logs = norm.logpdf(X[:, None, rest], model.means_[:, rest], sd).sum(axis=2)
+    full = logs + np.log(model.mu_["component"])
+    np.testing.assert_allclose(model.score_samples(X), logsumexp(full, axis=1), rtol=1e-9)
+
+
+@every_family
+@pytest.mark.parametrize("loss", ["ncll", "hinge", "nll"])
+def test_classes_come_as_they_like(family, loss):
+    X, y = data(family)
+    model = MixtureClassifier(loss=loss, family=family, random_state=0)
+    model.partial_fit(X[y == "birch"], y[y == "birch"])
+    model.partial_fit(X[y != "ash"], y[y != "ash"])
+    model.partial_fit(X[y == "ash"], y[y == "ash"])
+    for _ in range(10):
+        model.partial_fit(X, y)
+    model.partial_fit(X, [None] * len(y))
+    assert model.classes_.tolist() == NAMES.tolist()
+    assert model.n_components_.tolist() == [2, 2, 2]
+    assert model.score(X, y) > (0.9 if family == "gaussian" else 0.75)
+
+
+@every_family
+def test_files_and_streams(family, tmp_path):
+    pytest.importorskip("skops")
+    model, X, y = fitted(family, n_components={"ash": 2, "birch": 1, "cedar": 3})
+    assert model.n_components_.tolist() == [2, 1, 3]
+    model.set_class_prior([0.2, 0.3, 0.5]).calibrate(X, y)
+    model.save(tmp_path / "model.skops")
+    again = discem.load(tmp_path / "model.skops")
+    same(model, again, X)
+    same(model, pickle.loads(pickle.dumps(model)), X)
+    more = np.where(y == "cedar", "oak", y)
+    for one in (model, again):
+        one.partial_fit(X, more)
+    same(model, again, X)
+    assert model.n_components_.tolist() == [2, 1, 3, 3]
+
+
+@every_family
+def test_sets_and_shares_of_one_are_labels(family):
+    model, X, y = fitted(family, max_iter=3)
+    sure = y[:, None] == NAMES
+    for targets in (sure, sure.astype(float)):
+        other = MixtureClassifier(random_state=0, max_iter=3, tol=None, family=family)
+        same(model, other.fit(X, targets), X, 1e-9)
+
+
+def test_warm_start_goes_on():
+    X, y = data("gaussian")
+    options = {"shuffle": False, "tol": None, "random_state": 0}
+    model = MixtureClassifier(warm_start=True, max_iter=2, **options).fit(X, y).fit(X, y)
+    same(model, MixtureClassifier(max_iter=4, **options).fit(X, y), X)
+
+
+def test_units_do_not_matter():
+    X, y = data("gaussian")
+    scale = np.array([1e-3, 10.0, 1e5, 1.0])
+    options = {"random_state": 0, "max_iter": 5, "tol": None}
+    one = MixtureClassifier(**options).fit(X, y)
+    other = MixtureClassifier(**options).fit(7.0 + X * scale, y)
+    np.testing.assert_allclose(
+        one.predict_proba(X), other.predict_proba(7.0 + X * scale), atol=1e-6
+    )
+
+
+# --- labels that are not there --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mark", [None, np.nan, -1])
+def test_unlabelled_rows(mark):
+    X, y = data("gaussian")
+    codes = np.searchsorted(NAMES, y)
+    known = np.arange(150) % 5 == 0
+    some = np.array([c if k else mark for c, k in zip(codes, known, strict=True)], dtype=object)
+    if mark == -1:
+        some = some.astype(int)
+    options = {"random_state": 0, "max_iter": 30, "unlabelled": -1}
+    model = MixtureClassifier(**options).fit(X, some)
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert model.class_count_.sum() == 30
+    assert model.score(X, codes) > 0.9
+    none = MixtureClassifier(unlabelled_weight=0.0, **options).fit(X, some)
+    assert not np.allclose(none.predict_proba(X), model.predict_proba(X), atol=1e-4)
+    model.calibrate(X, some)
+
+
+def test_minus_one_is_a_class_unless_said_otherwise():
+    X, y = toy(500, random_state=0)
+    assert MixtureClassifier(max_iter=1).fit(X, y).classes_.tolist() == [-1, 1]
+    with pytest.raises(InputError, match="one class only"):
+        MixtureClassifier(max_iter=1, unlabelled=-1).fit(X, y)
+
+
+def test_unlabelled_rows_find_the_spikes():
+    """Few labels and many rows without: p(x) shows where the narrow class is."""
+    X, y = toy(6000, random_state=0)
+    few = y.astype(object)
+    few[40:] = None
+    options = {"n_components": {-1: 1, 1: 2}, "random_state": 0, "loss": "nll"}
+    with_them = toy_accuracy(MixtureClassifier(unlabelled_weight=1.0, **options).fit(X, few))
+    without = toy_accuracy(MixtureClassifier(**options).fit(X[:40], y[:40]))
+    assert with_them > 0.9 > without + 0.1
+
+
+# --- the start, and components that die -----------------------------------------------------------
+
+
+def test_fewer_rows_than_components():
+    X = np.array([[0.0], [0.1], [5.0], [5.0], [5.0], [9.0]])
+    y = np.array(["a", "a", "b", "b", "b", "c"])
+    model = MixtureClassifier(n_components=3, random_state=0).fit(X, y)
+    assert model.n_components_.tolist() == [2, 1, 1]
+    assert np.isfinite(model.predict_proba(X)).all()
+    stream = MixtureClassifier(n_components=3, random_state=0).partial_fit(X, y)
+    assert stream.n_components_.tolist() == [3, 3, 3]
+    assert np.isfinite(stream.predict_proba(X)).all()
+    assert len(np.unique(stream.means_.round(9), axis=0)) == 9
+
+
+@every_family
+def test_the_prior_start_breaks_the_symmetry(family):
+    model, X, y = fitted(family, init="prior", max_iter=30)
+    factors = model.means_ if family == "gaussian" else model.component_log_prob_
+    assert len(np.unique(factors.round(6), axis=0)) == 6
+    assert model.score(X, y) > 0.85
+
+
+def test_a_dead_component_is_named():
+    X, y = data("gaussian")
+    model = MixtureClassifier(random_state=0, warm_start=True, max_iter=1, step=constant(0.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model.fit(X, y)
+    model._learner.state.parts.classes.counts[3] = 1e-6
+    with pytest.warns(ConvergenceWarning, match="component 1 of class 'birch' has died"):
+        model.fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"n_components": 0}, "n_components=0 must be"),
+        ({"n_components": {"ash": "auto"}}, "must be a whole number"),
+        ({"n_components": {"ash": 2, "birch": 2}}, "lacks the class 'cedar'"),
+        ({"family": "cauchy"}, "family='cauchy' is unknown"),
+        ({"unlabelled_weight": -1.0}, "unlabelled_weight"),
+        ({"prior": "flat"}, "prior='flat' is unknown"),
+    ],
+)
+def test_wrong_options_are_named(options, message):
+    with pytest.raises(OptionError, match=message):
+        MixtureClassifier(**options).fit(*data("gaussian"))
+
+
+def test_automatic_number_of_components():
+    X, y = toy(6000, random_state=0)
+    model = MixtureClassifier("auto", random_state=0, max_iter=10).fit(X, y)
+    assert model.n_components_[1] >= 2
+    assert toy_accuracy(model) > 0.95
+
+
+# --- what it is for -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", ["ncll", "hinge"])
+@pytest.mark.parametrize("seed", range(5))
+def test_toy(loss, seed):
+    X, y = toy(random_state=seed)
+    model = MixtureClassifier(n_components=2, loss=loss, max_iter=15, random_state=seed).fit(X, y)
+    assert toy_accuracy(model) >= 0.975
+
+
+@pytest.mark.parametrize("load", [load_wine, load_breast_cancer])
+def test_small_tables(load):
+    X, y = load(return_X_y=True)
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    mixture, plain = (
+        cross_val_score(Model(random_state=0), X, y, cv=folds).mean()
+        for Model in (MixtureClassifier, GaussianNB)
+    )
+    assert mixture > plain - 0.005
+
+
+def test_digits():
+    X, y = load_digits(return_X_y=True)
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    assert cross_val_score(MixtureClassifier(random_state=0), X, y, cv=folds).mean() >= 0.975

@@ -231,9 +231,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         try:
             self.bag_, self._progress = bag, np.zeros(3)
             rng = check_random_state(self.random_state)
-            trial, epochs = self._choose(counts, y, weights, rng)
-            rows = self._weigh(counts)
-            self.model_ = self._new_model(self.chosen_["loss"], rows, y, weights, epochs, rng)
+            classes = _input.find_classes(y)
+            trial, epochs = self._choose(counts, y, classes, weights, rng)
+            rows, K = self._weigh(counts), len(classes)
+            self.model_ = self._new_model(self.chosen_["loss"], rows, K, weights, epochs, rng)
             self._run(self.model_, "fit", rows, y, weights)
         except KeyboardInterrupt:
             if trial is not None and not getattr(self.model_, "history_", None):
@@ -282,7 +283,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         rows = self._weigh(bag.grow(documents))
         try:
             if first:
-                self.model_ = self._new_model(self.chosen_["loss"], rows, y, weights, 1, None)
+                K = len(_input.find_classes(y))
+                self.model_ = self._new_model(self.chosen_["loss"], rows, K, weights, 1, None)
             else:
                 model._extend(len(bag))
                 if not weights.any():  # no label: there are only words to learn
@@ -359,9 +361,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         few = int(np.clip(20_000 // max(n, 1), 6, 20))
         return few if self.max_iter == "auto" else int(self.max_iter)
 
-    def _new_model(self, loss, rows, y, weights, epochs: int, rng) -> MultinomialNB:
+    def _new_model(self, loss, rows, K: int, weights, epochs: int, rng) -> MultinomialNB:
         """The model to train: its prior, where it starts, and how large its steps are."""
-        kind, K = resolve_loss(loss), len(_input.find_classes(y))
+        kind = resolve_loss(loss)
         n, share = np.count_nonzero(weights), np.count_nonzero(weights) / rows.shape[0]
         square = max(float(rows.data @ rows.data), 1e-300) / rows.shape[0]  # mean |x|^2
         way: dict[str, Any] = {"init": "prior", "step": constant(1.0), "average": False}
@@ -375,7 +377,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             way |= {"prior": Dirichlet((0.05 + 0.4 / K) * square)}
         else:
             # From the generative estimate, which soon weighs little: a step is 30 documents of it.
-            mean = share * float(rows.data.sum()) / max(len(np.unique(rows.indices)) * K, 1)
+            used = np.count_nonzero(np.bincount(rows.indices))
+            mean = share * float(rows.data.sum()) / max(used * K, 1)
             way = {"prior": Dirichlet(3.0 * max(mean, 1e-300)), "step": constant(30.0 / n)}
         if isinstance(kind, Blend) and kind.kappa > 0:  # its NLL part is a running average
             first = way["step"](1.0)
@@ -412,7 +415,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     # --- choosing ---------------------------------------------------------------------------------
 
-    def _choose(self, counts, y, weights, rng) -> tuple[Trial | None, int]:
+    def _choose(self, counts, y, classes, weights, rng) -> tuple[Trial | None, int]:
         """Settle what is left at "auto" on held-out documents; return the best trial and epochs.
 
         The losses are tried with the first weighting, then the other weighting with the better
@@ -423,7 +426,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         fixed = "auto" not in (self.loss, self.weighting, self.temperature, self.max_iter)
         if fixed or y.ndim == 2:  # label sets and shares have no accuracy to judge by
             return None, most
-        codes = _input.encode(y, _input.find_classes(y)).codes
+        codes = _input.encode(y, classes).codes
         part = split(codes, weights, self.validation_fraction, rng)
         if part is None:
             return None, most
@@ -436,7 +439,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         for loss, weighting in plans:
             loss = self.chosen_["loss"] if loss == "best" else loss
             rows = self.bag_.weigh(counts, weighting, self.length)
-            model = self._new_model(loss, rows, y, part.weights, most, rng)
+            model = self._new_model(loss, rows, len(classes), part.weights, most, rng)
             trial = Trial(loss, weighting, model, [])
             if best is None:  # what is there if training is interrupted
                 self._settle(trial)

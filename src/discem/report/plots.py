@@ -30,6 +30,15 @@ def new_figure(width: float, height: float) -> Any:
     return Figure(figsize=(width, height), layout="constrained")
 
 
+def save_figure(figure: Any, path: Path) -> None:
+    """Write `path` with the endings .svg (text stays text, no background) and .png."""
+    from matplotlib import rc_context
+
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": path.name}):
+        figure.savefig(path.with_suffix(".svg"), transparent=True, metadata={"Date": None})
+    figure.savefig(path.with_suffix(".png"), dpi=160, facecolor="white")
+
+
 def plot_toy(
     X: np.ndarray,
     y: np.ndarray,

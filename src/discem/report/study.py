@@ -1,0 +1,300 @@
+"""Experiments: work cut into parts that are done once, pictures, and claims held against them.
+
+An experiment is a script with these names:
+
+- ``TITLE`` and ``PAPER``, what it is about and which figure of the paper it redoes;
+- ``parts(plan)``, the list of `Part` to do, each a call of one of the script's functions;
+- ``report(results)``, a `Report` made from the results of the parts, by name; parts that could
+  not be done are left out of them.
+
+A part takes and returns what JSON can hold. Its result is kept as soon as it is there, so that
+work which was interrupted goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import platform
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from .. import __version__
+from ..exceptions import DiscemError, OptionError
+from ._output import Progress, output_folder
+from .plots import new_figure, save_figure
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the user asked for."""
+
+    data: str | None = None  # the folder of the data sets
+    seeds: int | None = None  # how many; None: as many as the experiment thinks right
+    quick: bool = False
+
+    def seeds_or(self, usual: int, quick: int) -> range:
+        """The seeds to run: as asked, or `usual`, or `quick` if there is little time."""
+        return range(self.seeds or (quick if self.quick else usual))
+
+
+class Part(NamedTuple):
+    """A piece of work: ``work(**settings)``."""
+
+    name: str  # of its result, and of the file that keeps it
+    work: Callable[..., Any]  # a function at the top of the script
+    settings: dict[str, Any]
+    data: tuple[str, ...] = ()  # the data sets that it reads
+    cost: float = 1.0  # seconds that it takes, roughly
+
+
+class Claim(NamedTuple):
+    """A sentence of the paper (in our words), what we see, and whether the two agree."""
+
+    paper: str
+    seen: str
+    holds: bool
+
+
+class Picture(NamedTuple):
+    name: str  # of its files
+    figure: Any  # of Matplotlib
+    title: str
+    alt: str  # what there is to see, for those who do not
+
+
+class Table(NamedTuple):
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]  # numbers as numbers: the page sorts by them
+    note: str = ""
+
+
+@dataclass
+class Report:
+    """What an experiment has to say."""
+
+    pictures: list[Picture] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # paragraphs: what differs, and why
+
+
+class NotPossibleError(DiscemError):
+    """Raised by a part that this machine cannot do, with the reason and the remedy."""
+
+
+# --- finding --------------------------------------------------------------------------------------
+
+ORDER = (  # of the page
+    "toy", "mnb-hinge", "mnb-ncll", "accuracy", "sgd", "lda", "lda-losses", "data",
+    "steps", "tables", "missing", "text",
+)  # fmt: skip
+
+
+def scripts() -> Path:
+    """The folder of the experiments: of the installed package, or of the checkout it is run from.
+
+    Raises
+    ------
+    NotPossibleError
+        If there is neither.
+    """
+    package = Path(__file__).parents[1]
+    for folder in (package / "experiments", package.parents[1] / "experiments"):
+        if (folder / "toy.py").exists():
+            return folder
+    raise NotPossibleError("the experiments are not installed: use a clone of the repository")
+
+
+def available() -> list[str]:
+    """Names of the experiments, in the order of the page."""
+    folder = scripts()
+    return [name for name in ORDER if (folder / _file(name)).exists()]
+
+
+def load(name: str) -> Any:
+    """The module of an experiment."""
+    if name not in available():
+        raise OptionError(f"no experiment {name!r}; there is: {', '.join(available())}")
+    folder = str(scripts())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)  # as for a script: it may use its neighbours
+    return importlib.import_module(Path(_file(name)).stem)
+
+
+def _file(name: str) -> str:
+    return name.replace("-", "_") + ".py"
+
+
+# --- running --------------------------------------------------------------------------------------
+
+
+def run(
+    names: Sequence[str],
+    plan: Plan,
+    output: str | os.PathLike[str],
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> list[dict[str, Any]]:
+    """Do what is left of the experiments, and write what they say.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of experiments, see `available`.
+    plan : Plan
+        Data, seeds and size.
+    output : path
+        Folder for ``<name>.json``, the pictures, and the parts' own results (in ``parts``).
+    jobs : int
+        Parts that are done at the same time, each in a process and on one thread.
+    progress : callable, optional
+        Called with what was done last, the share of the work done, and None.
+
+    Returns
+    -------
+    list of dict
+        What each ``<name>.json`` holds.
+    """
+    folder = output_folder(output)
+    new_figure(1, 1)  # without matplotlib, say so before the work
+    work = {name: load(name).parts(plan) for name in names}
+    missing: dict[tuple[str, str], str] = {}
+    todo: list[tuple[str, Part]] = []
+    for name, parts in work.items():
+        for part in parts:
+            if why := _absent(part, plan):
+                missing[name, part.name] = why
+            elif _kept(folder, name, part) is None:
+                todo.append((name, part))
+    todo.sort(key=lambda each: -each[1].cost)  # the longest first: no core waits for them at last
+    total, done = sum(part.cost for _, part in todo), 0.0
+    if progress is not None and todo:
+        progress(f"{len(todo)} parts to do", 0.0, None)
+    calls = (delayed(_do)(name, part, plan.data, jobs > 1) for name, part in todo)
+    pool = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
+    for name, part, outcome in pool(calls):
+        if isinstance(outcome, NotPossibleError):
+            missing[name, part.name] = str(outcome)
+        else:
+            _keep(folder, name, part, outcome)
+        done += part.cost
+        if progress is not None:
+            progress(f"{name}: {part.name}", done / total, None)
+    return [_conclude(folder, name, parts, plan, missing) for name, parts in work.items()]
+
+
+def _absent(part: Part, plan: Plan) -> str | None:
+    """Why the part cannot be done, if its data are not there."""
+    for name in part.data:
+        if plan.data is None:
+            return f"needs the data set {name!r}: pass --data DIR, or set DISCEM_DATA"
+        folder = Path(plan.data, name)
+        if not any((folder / f"train.txt{end}").exists() for end in (".gz", "")):
+            return f"needs the data set {name!r}: put its documents at {folder}/train.txt.gz"
+    return None
+
+
+def _do(name: str, part: Part, data: str | None, apart: bool) -> tuple[str, Part, Any]:
+    """Do a part, in a process of its own if `apart`."""
+    if apart:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that waits
+    if data is not None:
+        os.environ["DISCEM_DATA"] = data
+    begun = time.perf_counter()
+    try:
+        with threadpool_limits(1):
+            result = part.work(**part.settings)
+    except NotPossibleError as error:
+        return name, part, error
+    return name, part, {"seconds": round(time.perf_counter() - begun, 2), "result": result}
+
+
+def _path(folder: Path, name: str, part: Part) -> Path:
+    return folder / "parts" / name / f"{part.name}.json"
+
+
+def _keep(folder: Path, name: str, part: Part, outcome: dict[str, Any]) -> None:
+    path = _path(folder, name, part)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _write(path, {"version": __version__, "settings": part.settings} | outcome)
+
+
+def _kept(folder: Path, name: str, part: Part) -> dict[str, Any] | None:
+    """The result of a part, if it was done before, with these settings and this version."""
+    try:
+        kept = json.loads(_path(folder, name, part).read_text())
+    except (OSError, ValueError):
+        return None
+    asked = json.loads(json.dumps(part.settings))
+    current = isinstance(kept, dict) and kept.get("version") == __version__
+    return kept if current and kept.get("settings") == asked else None
+
+
+def _conclude(
+    folder: Path, name: str, parts: list[Part], plan: Plan, missing: dict[tuple[str, str], str]
+) -> dict[str, Any]:
+    """Write what an experiment says, as far as it was done."""
+    script = load(name)
+    kept = {part.name: _kept(folder, name, part) for part in parts}
+    done = {part: outcome for part, outcome in kept.items() if outcome is not None}
+    report = script.report({part: each["result"] for part, each in done.items()})
+    for picture in report.pictures:
+        save_figure(picture.figure, folder / picture.name)
+    command = f"discem reproduce {name}"
+    if plan.seeds is not None:
+        command += f" --seeds {plan.seeds}"
+    content = {
+        "experiment": name,
+        "title": script.TITLE,
+        "paper": script.PAPER,
+        "command": command + (" --quick" if plan.quick else ""),
+        "versions": versions(),
+        "seconds": round(sum(each["seconds"] for each in done.values()), 1),
+        "pictures": [
+            {"name": each.name, "title": each.title, "alt": each.alt} for each in report.pictures
+        ],
+        "claims": [each._asdict() for each in report.claims],
+        "tables": [each._asdict() for each in report.tables],
+        "notes": report.notes,
+        "missing": [
+            {"part": part.name, "why": missing[name, part.name]}
+            for part in parts
+            if (name, part.name) in missing
+        ],
+        "parts": {
+            part: {"settings": each["settings"], "result": each["result"]}
+            for part, each in done.items()
+        },
+    }
+    _write(folder / f"{name}.json", content)
+    return content
+
+
+def versions() -> dict[str, str]:
+    """Of what the figures depend on."""
+    found = {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba")}
+    return {
+        "discem": __version__,
+        "python": platform.python_version(),
+        **found,
+        "machine": platform.machine(),
+    }
+
+
+def _write(path: Path, content: Any) -> None:
+    """Write JSON so that the file is whole or is not there."""
+    new = path.with_suffix(".new")
+    new.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
+    new.replace(path)

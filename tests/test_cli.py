@@ -1,8 +1,10 @@
 """The command line as a user meets it."""
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +17,7 @@ from typer.testing import CliRunner
 
 from discem import cli
 from discem.report import demo as demo_module
+from discem.report import study
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -60,40 +63,70 @@ def test_demo_scores_make_sense(tmp_path):
 
 
 def test_demo_without_matplotlib_says_how_to_get_the_picture(run, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = run("demo", "--quick", "--output", tmp_path)
     assert result.exit_code == 0, result.output
     assert "pip install 'discem[plot]'" in result.stdout
     assert not list(tmp_path.iterdir())
 
 
-def test_reproduce_toy_writes_pictures_and_numbers(run, tmp_path):
-    result = run("reproduce", "toy", "--quick", "--output", tmp_path)
+def test_reproduce_toy_writes_pictures_numbers_and_the_page(run, tmp_path, monkeypatch):
+    monkeypatch.delenv("DISCEM_DATA", raising=False)
+    result = run("reproduce", "toy", "data", "--quick", "--seeds", 1, "--output", tmp_path)
     assert result.exit_code == 0, result.output
     for name in ("toy.png", "toy-defaults.png"):
         assert (tmp_path / name).read_bytes().startswith(PNG)
-        assert str(tmp_path / name) in result.stdout
+    assert f"page: {tmp_path / 'index.html'}" in result.stdout
+    assert (tmp_path / "index.html").exists()
+    assert "not done: data needs the data set 'r52': pass --data DIR" in result.stdout
+    assert [line.split()[1] for line in result.stdout.splitlines() if line.startswith("│")] == [
+        "toy",
+        "data",
+    ]
     written = json.loads((tmp_path / "toy.json").read_text())
-    assert written["version"] == discem.__version__
-    assert written["command"] == "discem reproduce toy --seeds 2 --samples 3000"
-    assert written["seeds"] == [0, 1]
-    runs = {(each["by"], each["loss"]): each for each in written["runs"]}
-    assert runs["paper", "ncll"]["settings"]["step"] == "inverse(lam=0.1)"
-    assert all(0.74 < a < 0.83 for a in runs["discem", "nll"]["accuracies"])
+    assert written["versions"]["discem"] == discem.__version__
+    assert written["command"] == "discem reproduce toy --seeds 1 --quick"
+    parts = {name: each["result"] for name, each in written["parts"].items()}
+    assert 0.74 < parts["discem-nll-0"]["accuracy"] < 0.83
+    assert parts["discem-nll-0"]["mean"] == pytest.approx([0, -3], abs=0.3)
+    assert parts["discem-nll-0"]["variance"] == pytest.approx([9, 16], rel=0.1)
     for loss in ("ncll", "hinge"):
-        assert all(0.85 < a < 0.98 for a in runs["discem", loss]["accuracies"])
-    drawn = runs["discem", "nll"]["drawn"]
-    assert drawn["classes"] == [-1, 1]
-    assert drawn["mean"] == pytest.approx([0, -3], abs=0.3)
-    assert drawn["variance"] == pytest.approx([9, 16], rel=0.1)
-    for printed in ("78.6", "90.4", "90.6"):
-        assert printed in result.stdout
+        assert 0.85 < parts[f"discem-{loss}-0"]["accuracy"] < 0.98
+    told = " ".join(claim["paper"] for claim in written["claims"])
+    assert all(printed in told for printed in ("78.6", "90.4", "90.6"))
+    shown = {row[1]: row[2] for row in written["tables"][0]["rows"] if "defaults" in row[0]}
+    assert shown["NLL"] == round(100 * parts["discem-nll-0"]["accuracy"], 1)
+
+    kept = tmp_path / "parts" / "toy" / "discem-nll-0.json"
+    marked = json.loads(kept.read_text())
+    marked["result"]["accuracy"] = 0.123  # to tell whether it is made again
+    kept.write_text(json.dumps(marked))
+    again = ("reproduce", "toy", "--quick", "--seeds", 1, "--output", tmp_path)
+    assert run(*again).exit_code == 0
+    assert json.loads(kept.read_text()) == marked
+    assert run(*again, "--fresh", "--jobs", 2).exit_code == 0
+    assert json.loads(kept.read_text())["result"] == parts["discem-nll-0"]
 
 
 def test_reproduce_lists_what_exists(run):
-    result = run("reproduce", "nosuch")
+    result = run("reproduce")
+    assert result.exit_code == 0
+    for name in ("toy", "mnb-hinge", "mnb-ncll", "accuracy", "data"):
+        assert sum(line.startswith(f"│ {name} ") for line in result.stdout.splitlines()) == 1
+    result = run("reproduce", "toy", "nosuch")
     assert result.exit_code == 2
-    assert "no experiment 'nosuch'; there is: toy" in result.output
+    (message,) = [line for line in result.stderr.splitlines() if line]
+    assert message.startswith("discem: no experiment 'nosuch'; there is: toy, mnb-hinge, ")
+
+
+def test_an_experiment_is_a_script_too(tmp_path):
+    script = study.scripts() / "data.py"
+    surroundings = {k: v for k, v in os.environ.items() if k != "DISCEM_DATA"}
+    surroundings["PYTHONPATH"] = str(Path(discem.__file__).parents[1])
+    command = [sys.executable, str(script), "--quick", "--output", str(tmp_path)]
+    done = subprocess.run(command, env=surroundings, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "data.json").read_text())["missing"]
 
 
 @pytest.mark.parametrize("words", [("demo", "--quick"), ("reproduce", "toy", "--quick")])
@@ -108,7 +141,7 @@ def test_an_output_that_cannot_be_written_is_one_line(run, tmp_path, words):
 
 
 def test_reproduce_without_matplotlib_fails_before_the_work(run, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = run("reproduce", "toy", "--quick", "--output", tmp_path)
     assert result.exit_code == 2
     assert "pip install 'discem[plot]'" in result.stderr

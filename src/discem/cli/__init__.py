@@ -64,14 +64,13 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (fit, predict, evaluate, explain, demo):
+for command in (fit, predict, evaluate, explain, demo, reproduce):
     app.command()(command)
-app.add_typer(reproduce, name="reproduce")
 
 
-def main() -> None:
-    """The entry point of the ``discem`` script."""
-    app(prog_name="discem")
+def main(*words: str) -> None:
+    """The entry point of the ``discem`` script, and of scripts that are one of its commands."""
+    app([*words, *sys.argv[1:]], prog_name="discem")
 
 
 def _version(wanted: bool) -> None:

@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
-from typer.core import TyperGroup
 
 from .. import __version__
+from ._interrupts import Interrupts, Stopped
 from ._screen import Meter
 
 if TYPE_CHECKING:
     from ..report.demo import Score
 
 
-class _Experiments(TyperGroup):
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args and args[0] not in self.commands:
-            ctx.fail(f"no experiment {args[0]!r}; there is: {', '.join(sorted(self.commands))}")
-        return super().resolve_command(ctx, args)
-
-
-reproduce = typer.Typer(
-    cls=_Experiments, help="Redo an experiment of the paper.", no_args_is_help=True
-)
-
-LOSSES = {"nll": "NLL", "ncll": "NCLL", "hinge": "hinge"}
 Output = Annotated[Path, typer.Option(help="Folder for the results.", metavar="DIR")]
 
 
@@ -55,24 +42,100 @@ def demo(
     console.print(f"picture of the toy: {picture}" if picture else absent, soft_wrap=True)
 
 
-@reproduce.command("toy")
-def reproduce_toy(
+def reproduce(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="Experiments, or all.", show_default="list them"),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="DISCEM_DATA",
+            exists=True,
+            file_okay=False,
+            metavar="DIR",
+            help="Folder of the data sets, NAME/train.txt.gz and test.txt.gz.",
+            show_default="what can be done without",
+        ),
+    ] = None,
     output: Output = Path("output"),
-    seeds: Annotated[int, typer.Option(min=1, help="How many seeds.")] = 5,
-    samples: Annotated[int, typer.Option(min=100, help="Rows of each sample.")] = 30_000,
-    quick: Annotated[bool, typer.Option("--quick", help="2 seeds, 3000 rows.")] = False,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="How many seeds.", show_default="as is right"),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Little data, few epochs.")] = False,
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Processes.", show_default="all cores"),
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Do finished parts again.")] = False,
 ) -> None:
-    """Figure 1: a Gaussian naive Bayes on data that no Gaussian fits."""
-    with Meter() as meter:
-        from ..report import toy
+    """Redo experiments of the paper, and show them on one page.
 
-        if quick:
-            seeds, samples = 2, 3_000
-        result = toy.reproduce_toy(output, seeds, samples, meter.tell)
+    What is finished is not done again: an interrupted run goes on where it stopped.
+    """
+    from joblib import cpu_count  # type: ignore[import-untyped]
+
+    from ..report import page, study
+
+    if not names:
+        _list_experiments()
+        return
+    chosen = study.available() if "all" in names else list(dict.fromkeys(names))
+    for name in chosen:
+        study.load(name)  # all of them are there, before anything is done
+    plan = study.Plan(None if data is None else str(data), seeds, quick)
+    if fresh:
+        study.forget(chosen, plan, output)
+    try:
+        with Interrupts(), Meter(lines=True) as meter:
+            contents = study.run(chosen, plan, output, jobs or cpu_count(), meter.tell)
+            path = page.build_page(output)
+    except Stopped as stopped:
+        done, total = study.count(chosen, plan, output)
+        again = "the same command without --fresh" if fresh else "the same command"
+        kept = f"{done} of {total} parts are done, {again} does the rest"
+        raise Stopped(stopped.signum, kept) from None
     console = Console(highlight=False)
-    console.print(_toy_table(result))
-    names = [*result["pictures"], "toy.json"]
-    console.print("written:", *(str(output / name) for name in names), sep="\n  ", soft_wrap=True)
+    console.print(_results_table(contents))
+    for why, parts in _not_done(contents).items():
+        console.print(f"not done: {', '.join(parts)} {why}", markup=False, soft_wrap=True)
+    console.print(f"page: {path}", markup=False, soft_wrap=True)
+
+
+def _list_experiments() -> None:
+    from ..report import study
+
+    table = Table("name", "experiment", "of the paper")
+    for name in study.available():
+        script = study.load(name)
+        table.add_row(name, script.TITLE, script.PAPER)
+    Console(highlight=False).print(table)
+
+
+def _results_table(contents: list[dict[str, Any]]) -> Table:
+    table = Table("experiment")
+    for name in ("claims that hold", "seconds", "parts done"):
+        table.add_column(name, justify="right")
+    for content in contents:
+        claims, parts = content["claims"], len(content["parts"])
+        held = sum(claim["holds"] for claim in claims)
+        table.add_row(
+            content["experiment"],
+            f"{held} of {len(claims)}" if claims else "-",
+            f"{content['seconds']:.0f}",
+            f"{parts} of {parts + len(content['missing'])}",
+        )
+    return table
+
+
+def _not_done(contents: list[dict[str, Any]]) -> dict[str, list[str]]:
+    """By the reason, the experiments that have parts which were not done."""
+    reasons: dict[str, list[str]] = {}
+    for content in contents:
+        for why in dict.fromkeys(each["why"] for each in content["missing"]):
+            reasons.setdefault(why, []).append(content["experiment"])
+    return reasons
 
 
 def _demo_table(scores: list[Score]) -> Table:
@@ -97,17 +160,3 @@ def _demo_table(scores: list[Score]) -> Table:
 
 def _bold(text: str, best: bool) -> str:
     return f"[bold green]{text}[/]" if best else text
-
-
-def _toy_table(result: dict[str, Any]) -> Table:
-    seeds, samples = len(result["seeds"]), result["samples"]
-    table = Table("training", "loss", title=f"Toy, {samples} rows: accuracy over {seeds} seeds, %")
-    for name in ("median", "min", "max", "the paper prints"):
-        table.add_column(name, justify="right")
-    names = {"paper": "the paper's algorithm", "discem": "discem's defaults"}
-    for run in result["runs"]:
-        values = run["accuracies"]
-        numbers = (median(values), min(values), max(values), run["printed"])
-        shown = [f"{100 * number:.1f}" for number in numbers]
-        table.add_row(names[run["by"]], LOSSES[run["loss"]], *shown)
-    return table

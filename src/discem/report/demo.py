@@ -25,7 +25,7 @@ from ..datasets import docstrings, toy, toy_accuracy
 from ..estimators import GaussianNB, MultinomialNB
 from ..exceptions import MissingExtraError
 from ._output import Progress, Steps, output_folder
-from .plots import plot_toy
+from .plots import joint_of, plot_toy, save_figure
 
 # What steps cost, in seconds on an empty cache, so that the time left is estimated well. The first
 # loss of a model compiles what its other losses share.
@@ -181,8 +181,9 @@ def _picture(task: Task, fitted: dict, folder: Path) -> Path | None:
     names = {"NLL": "discem NLL", "NCLL": "discem NCLL", "Hinge": "discem hinge"}
     models = {short: fitted[task.name, name] for short, name in names.items()}
     accuracies = {short: [toy_accuracy(model)] for short, model in models.items()}
-    nll = models.pop("NLL")
+    joints = {short: joint_of(model) for short, model in models.items()}
     try:
-        return plot_toy(task.X, task.y, nll, models, accuracies, folder / "demo-toy.png")
+        save_figure(plot_toy(task.X, task.y, joints, accuracies), folder / "demo-toy")
     except MissingExtraError:
         return None
+    return folder / "demo-toy.png"

@@ -1,12 +1,26 @@
 """Pictures.
 
 Matplotlib is imported when one is drawn, and never through pyplot: no window, no global state.
+
+How the pictures of experiments look is said here once. The reports of experiments are drawn within
+`style`, so a script only draws::
+
+    figure, axes = panels(3, sharex=True)              # three in a row; axes: 1 row, 3 columns
+    for loss, values in curves.items():
+        axes[0, 0].plot(epochs, values, color=BY_LOSS[loss], label=loss)
+    axes[0, 0].axhline(svm, label="linear SVM", **REFERENCE)
+    axes[0, 0].set(title="20ng", xlabel="epoch", ylabel="accuracy")
+    key(figure, axes[0, 0])                            # one legend for all panels, below them
+
+A loss has one colour in all pictures; a second thing (prior, data set) is told by the dash, never
+by colour alone. Pictures are at most 10 inches wide: the page shows them at their natural size,
+with black, white and grey turned to what its theme has.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -14,40 +28,101 @@ import numpy as np
 
 from ..exceptions import MissingExtraError
 
-# Okabe and Ito's blue and vermillion: told apart by every kind of colour vision, and in grey.
-_COLOURS = ("#0072B2", "#D55E00")
+# Okabe and Ito: told apart by every kind of colour vision. Without their yellow and black, which
+# are lost on a white and on a dark page.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+BY_LOSS = {"ncll": COLOURS[0], "hinge": COLOURS[1], "nll": COLOURS[2]}
+REFERENCE: dict[str, Any] = {"color": "#737373", "linewidth": 1.2, "linestyle": (0, (5, 2))}
+"""How to draw what curves are held against, such as the accuracy of another method."""
+
+_COLOURS = COLOURS[:2]
 _PALE = ("#A9CFE6", "#F3BC98")
 _DASHED: dict[str, Any] = {"linestyle": (0, (4, 2)), "linewidth": 1.4}
 _SOLID: dict[str, Any] = {"linestyle": "solid", "linewidth": 2.0}
 
 
+def style() -> AbstractContextManager[None]:
+    """Within it, figures are drawn in the style of this library."""
+    matplotlib = _matplotlib()
+    return matplotlib.rc_context(
+        {
+            "axes.prop_cycle": matplotlib.cycler(color=COLOURS),
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.grid": True,
+            "axes.axisbelow": True,
+            "axes.edgecolor": "#737373",
+            "axes.titlelocation": "left",
+            "axes.titleweight": "bold",
+            "axes.titlesize": 10.5,
+            "grid.color": "#737373",
+            "grid.alpha": 0.22,
+            "grid.linewidth": 0.6,
+            "figure.constrained_layout.hspace": 0.06,
+            "figure.constrained_layout.wspace": 0.05,
+            "font.family": "DejaVu Sans",  # comes with Matplotlib: the same everywhere
+            "font.size": 9.5,
+            "legend.fontsize": 9,
+            "legend.frameon": False,
+            "lines.linewidth": 1.8,
+            "lines.markersize": 4.5,
+            "xtick.color": "#737373",
+            "xtick.labelcolor": "black",
+            "xtick.labelsize": 8.5,
+            "ytick.color": "#737373",
+            "ytick.labelcolor": "black",
+            "ytick.labelsize": 8.5,
+        }
+    )
+
+
 def new_figure(width: float, height: float) -> Any:
     """An empty figure, `width` by `height` inches."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError("pictures need matplotlib: pip install 'discem[plot]'") from error
+    _matplotlib()
+    from matplotlib.figure import Figure
+
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def panels(columns: int, rows: int = 1, height: float = 2.7, **subplots: Any) -> tuple[Any, Any]:
+    """A figure and its axes, `rows` by `columns`, each `height` inches high.
+
+    Other arguments, such as ``sharex``, are those of Matplotlib's ``Figure.subplots``.
+    """
+    figure = new_figure(min(10.0, 0.4 + 4.4 * columns), 0.4 + height * rows)
+    return figure, figure.subplots(rows, columns, squeeze=False, **subplots)
+
+
+def key(figure: Any, axes: Any, columns: int = 5) -> None:
+    """One legend for the whole figure, below it, of what one panel has, in `columns` at most."""
+    handles, names = axes.get_legend_handles_labels()
+    room = max(1, int(figure.get_figwidth() / 1.9))  # inches that an entry needs
+    ncols = min(columns, room, len(names))
+    figure.legend(handles, names, loc="outside lower center", ncols=ncols)
 
 
 def save_figure(figure: Any, path: Path) -> None:
     """Write `path` with the endings .svg (text stays text, no background) and .png."""
-    from matplotlib import rc_context
-
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": path.name}):
+    with _matplotlib().rc_context({"svg.fonttype": "none", "svg.hashsalt": path.stem}):
         figure.savefig(path.with_suffix(".svg"), transparent=True, metadata={"Date": None})
     figure.savefig(path.with_suffix(".png"), dpi=160, facecolor="white")
+
+
+def _matplotlib() -> Any:
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise MissingExtraError("pictures need matplotlib: pip install 'discem[plot]'") from error
+    return matplotlib
 
 
 def plot_toy(
     X: np.ndarray,
     y: np.ndarray,
-    plain: Any,
-    panels: Mapping[str, Any],
+    joints: Mapping[str, Callable[[np.ndarray], np.ndarray]],
     accuracies: Mapping[str, Sequence[float]],
-    path: str | os.PathLike[str],
     title: str = "",
-) -> Path:
+) -> Any:
     """Figure 1 of the paper: what plain and discriminative training make of the toy.
 
     Each panel has the histogram of the sample, the densities ``p(y=k) N(x; mean, sd)`` of the plain
@@ -59,57 +134,62 @@ def plot_toy(
         The sample, from `discem.datasets.toy`.
     y : ndarray of shape (n,)
         Its labels.
-    plain : classifier
-        A Gaussian naive Bayes fitted by maximum likelihood, drawn in every panel.
-    panels : mapping of str to classifier
-        The title and the discriminative model of each panel.
+    joints : mapping of str to callable
+        By the name of the loss, the function from x, of shape (m,), to p(y, x), of shape (m, 2).
+        "NLL" is the plain model, drawn in every panel; each of the others has one.
     accuracies : mapping of str to sequence of float
-        For "NLL" and for each title the accuracies to quote, one a seed.
-    path : path
-        The picture to write; its ending says the format.
+        For each loss the accuracies to quote, one a seed.
     title : str, optional
         A line above all panels.
 
     Returns
     -------
-    Path
+    Figure
+        Of Matplotlib.
 
     Examples
     --------
-    >>> import tempfile
+    >>> import numpy as np
     >>> from discem import GaussianNB
     >>> from discem.datasets import toy, toy_accuracy
     >>> X, y = toy(500, random_state=0)
-    >>> plain, ncll = (GaussianNB(loss=loss).fit(X, y) for loss in ("nll", "ncll"))
-    >>> accuracies = {"NLL": [toy_accuracy(plain)], "NCLL": [toy_accuracy(ncll)]}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     plot_toy(X, y, plain, {"NCLL": ncll}, accuracies, f"{folder}/toy.png").name
-    'toy.png'
+    >>> models = {name: GaussianNB(loss=name.lower()).fit(X, y) for name in ("NLL", "NCLL")}
+    >>> accuracies = {name: [toy_accuracy(model)] for name, model in models.items()}
+    >>> joints = {name: joint_of(model) for name, model in models.items()}
+    >>> figure = plot_toy(X, y, joints, accuracies)
+    >>> len(figure.axes)  # curves and predictions
+    2
     """
-    figure = new_figure(0.6 + 4.7 * len(panels), 4.8)
-    axes = figure.subplots(2, len(panels), height_ratios=(9, 1), sharex=True, squeeze=False)
-    figure.suptitle(title, fontsize=10, color="0.35")
+    names = [name for name in joints if name != "NLL"]
     x = np.linspace(-10.5, 10.5, 2101)
-    joint = {name: np.exp(m.predict_joint_log_proba(x[:, None])) for name, m in panels.items()}
-    dashed = np.exp(plain.predict_joint_log_proba(x[:, None]))
+    values = {name: joint(x) for name, joint in joints.items()}
+    classes = np.unique(y)
+    figure = new_figure(0.6 + 4.7 * len(names), 4.8)
+    axes = figure.subplots(2, len(names), height_ratios=(9, 1), sharex=True, squeeze=False)
+    figure.suptitle(title, fontsize=10)
     # the sample's two peaks are ten times as high as all that matters
-    top = float(np.clip(1.08 * max(curve.max() for curve in joint.values()), 0.1, 0.3))
-    for place, (name, model) in enumerate(panels.items()):
+    top = float(np.clip(1.08 * max(values[name].max() for name in names), 0.1, 0.3))
+    for place, name in enumerate(names):
         curves, strip = axes[:, place]
         curves.set_title(f"({'abcdefgh'[place]}) {name} loss", loc="left", weight="bold", size=11)
         quoted = [f"{line} accuracy {percent(accuracies[line])}" for line in ("NLL", name)]
-        curves.set_title("\n".join(quoted), loc="right", size=9)
+        curves.set_title("\n".join(quoted), loc="right", size=9, weight="normal")
         curves.set(xlim=(x[0], x[-1]), ylim=(0, top), yticks=np.arange(0, top, 0.05))
+        curves.grid(False)
         curves.spines[["top", "right"]].set_visible(False)
-        _histograms(curves, X[:, 0], y, plain.classes_, top)
+        _histograms(curves, X[:, 0], y, classes, top)
         for k, colour in enumerate(_COLOURS):
-            curves.plot(x, dashed[:, k], color=colour, **_DASHED)
-            curves.plot(x, joint[name][:, k], color=colour, **_SOLID)
-        _decisions(strip, x, {"NLL": plain, name: model})
+            curves.plot(x, values["NLL"][:, k], color=colour, **_DASHED)
+            curves.plot(x, values[name][:, k], color=colour, **_SOLID)
+        _decisions(strip, x, {line: values[line].argmax(axis=1) for line in ("NLL", name)})
     axes[0, 0].set_ylabel("p(y, x)")
-    _key(figure, plain.classes_)
-    figure.savefig(path, dpi=200)
-    return Path(path)
+    _key(figure, classes)
+    return figure
+
+
+def joint_of(model: Any) -> Callable[[np.ndarray], np.ndarray]:
+    """The joint density of a fitted model of one feature, as `plot_toy` wants it."""
+    return lambda x: np.exp(model.predict_joint_log_proba(x[:, None]))
 
 
 def _histograms(axes: Any, x: np.ndarray, y: np.ndarray, classes: np.ndarray, top: float) -> None:
@@ -127,24 +207,19 @@ def _histograms(axes: Any, x: np.ndarray, y: np.ndarray, classes: np.ndarray, to
             axes.text(*where, text, color=colour, size=8, ha="right" if side < 0 else "left")
 
 
-def _decisions(axes: Any, x: np.ndarray, models: Mapping[str, Any]) -> None:
+def _decisions(axes: Any, x: np.ndarray, predicted: Mapping[str, np.ndarray]) -> None:
     """One band a model, coloured by the class that it predicts."""
-    from matplotlib.colors import ListedColormap
-
-    axes.imshow(
-        np.array([model.predict(x[:, None]) == model.classes_[1] for model in models.values()]),
-        aspect="auto",
-        cmap=ListedColormap(_COLOURS),
-        vmin=0,
-        vmax=1,
-        extent=(x[0], x[-1], len(models) - 0.5, -0.5),
-        interpolation="nearest",
-    )
-    axes.axhline(0.5, color="white", linewidth=3)
-    axes.set_yticks(range(len(models)), [f"{name} predicts" for name in models], fontsize=8)
+    for row, best in enumerate(predicted.values()):
+        change = np.flatnonzero(np.diff(best))
+        starts = np.concatenate(([x[0]], (x[change] + x[change + 1]) / 2))
+        colours = [_COLOURS[k] for k in best[np.append(change, len(x) - 1)]]
+        axes.barh(row, np.diff(starts, append=x[-1]), left=starts, color=colours, height=0.86)
+    axes.set_yticks(range(len(predicted)), [f"{name} predicts" for name in predicted], fontsize=8)
     axes.set_xticks(range(-10, 11, 5))
     axes.tick_params(axis="y", length=0)
+    axes.grid(False)
     axes.spines[:].set_visible(False)
+    axes.invert_yaxis()
     axes.set_xlabel("x")
 
 
@@ -154,7 +229,7 @@ def _key(figure: Any, classes: np.ndarray) -> None:
     from matplotlib.patches import Patch
 
     patches = [Patch(facecolor=p, edgecolor=c) for p, c in zip(_PALE, _COLOURS, strict=True)]
-    lines = [Line2D([], [], color="0.25", **style) for style in (_DASHED, _SOLID)]
+    lines = [Line2D([], [], color="black", **style) for style in (_DASHED, _SOLID)]
     names = [f"class {label}".replace("-", "\N{MINUS SIGN}") for label in classes]
     names += ["maximum likelihood (NLL)", "discriminative"]
     figure.legend(

@@ -7,7 +7,8 @@ An experiment is a script with these names:
 - ``report(results)``, a `Report` made from the results of the parts, by name; parts that could
   not be done are left out of them.
 
-A part takes and returns what JSON can hold. Its result is kept as soon as it is there, so that
+A part takes and returns what JSON can hold, and runs in a process of its own, where
+``DISCEM_DATA`` is the folder of the data sets. Its result is kept as soon as it is there, so that
 work which was interrupted goes on where it stopped.
 """
 
@@ -17,22 +18,21 @@ import importlib
 import json
 import os
 import platform
-import signal
 import sys
-import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from joblib import Parallel, delayed
-from threadpoolctl import threadpool_limits
-
 from .. import __version__
 from ..exceptions import DiscemError, OptionError
 from ._output import Progress, output_folder
-from .plots import new_figure, save_figure
+from ._workers import NotPossibleError, Workers
+from .plots import new_figure, save_figure, style
+
+__all__ = ["Claim", "NotPossibleError", "Part", "Picture", "Plan", "Report", "Table", "run"]
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,8 @@ class Report:
     notes: list[str] = field(default_factory=list)  # paragraphs: what differs, and why
 
 
-class NotPossibleError(DiscemError):
-    """Raised by a part that this machine cannot do, with the reason and the remedy."""
+class PartFailedError(DiscemError):
+    """A part that should have been done, and was not."""
 
 
 # --- finding --------------------------------------------------------------------------------------
@@ -166,33 +166,67 @@ def run(
     -------
     list of dict
         What each ``<name>.json`` holds.
+
+    Raises
+    ------
+    PartFailedError
+        If a part fails, other than by `NotPossibleError`. What was done is kept.
     """
     folder = output_folder(output)
     new_figure(1, 1)  # without matplotlib, say so before the work
     work = {name: load(name).parts(plan) for name in names}
-    missing: dict[tuple[str, str], str] = {}
-    todo: list[tuple[str, Part]] = []
-    for name, parts in work.items():
-        for part in parts:
-            if why := _absent(part, plan):
-                missing[name, part.name] = why
-            elif _kept(folder, name, part) is None:
-                todo.append((name, part))
+    missing = {
+        (name, part.name): why
+        for name, parts in work.items()
+        for part in parts
+        if (why := _absent(part, plan))
+    }
+    todo = [
+        (name, part)
+        for name, parts in work.items()
+        for part in parts
+        if (name, part.name) not in missing and _kept(folder, name, part) is None
+    ]
     todo.sort(key=lambda each: -each[1].cost)  # the longest first: no core waits for them at last
+    left = Counter(name for name, _ in todo)
     total, done = sum(part.cost for _, part in todo), 0.0
-    if progress is not None and todo:
-        progress(f"{len(todo)} parts to do", 0.0, None)
-    calls = (delayed(_do)(name, part, plan.data, jobs > 1) for name, part in todo)
-    pool = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
-    for name, part, outcome in pool(calls):
-        if isinstance(outcome, NotPossibleError):
-            missing[name, part.name] = str(outcome)
-        else:
-            _keep(folder, name, part, outcome)
-        done += part.cost
-        if progress is not None:
-            progress(f"{name}: {part.name}", done / total, None)
-    return [_conclude(folder, name, parts, plan, missing) for name, parts in work.items()]
+
+    def conclude(name: str) -> dict[str, Any]:
+        return _conclude(folder, name, work[name], plan, missing)
+
+    contents = {name: conclude(name) for name in names if not left[name]}
+    environment = {} if plan.data is None else {"DISCEM_DATA": plan.data}
+    with Workers(min(jobs, len(todo)), environment) as workers:
+        for place, outcome in workers.do([(part.work, part.settings) for _, part in todo]):
+            name, part = todo[place]
+            if outcome.failed:
+                raise PartFailedError(f"{name}, part {part.name!r}: {outcome.failed}")
+            if outcome.impossible:
+                missing[name, part.name] = outcome.impossible
+            else:
+                _keep(folder, name, part, outcome.seconds, json.loads(outcome.result))
+            left[name] -= 1
+            done += part.cost
+            if progress is not None:
+                progress(f"{name}: {part.name}", done / total, None)
+            if not left[name]:
+                contents[name] = conclude(name)  # while others are at work
+    return [contents[name] for name in names]
+
+
+def count(names: Sequence[str], plan: Plan, output: str | os.PathLike[str]) -> tuple[int, int]:
+    """How many parts are done, and how many there are that have their data."""
+    parts = [(name, part) for name in names for part in load(name).parts(plan)]
+    possible = [(name, part) for name, part in parts if not _absent(part, plan)]
+    done = [each for each in possible if _kept(Path(output), *each) is not None]
+    return len(done), len(possible)
+
+
+def forget(names: Sequence[str], plan: Plan, output: str | os.PathLike[str]) -> None:
+    """Make parts that are done undone."""
+    for name in names:
+        for part in load(name).parts(plan):
+            _path(Path(output), name, part).unlink(missing_ok=True)
 
 
 def _absent(part: Part, plan: Plan) -> str | None:
@@ -200,35 +234,20 @@ def _absent(part: Part, plan: Plan) -> str | None:
     for name in part.data:
         if plan.data is None:
             return f"needs the data set {name!r}: pass --data DIR, or set DISCEM_DATA"
-        folder = Path(plan.data, name)
-        if not any((folder / f"train.txt{end}").exists() for end in (".gz", "")):
-            return f"needs the data set {name!r}: put its documents at {folder}/train.txt.gz"
+        if not any(Path(plan.data, name, f"train.txt{end}").exists() for end in (".gz", "")):
+            return f"needs the data set {name!r}: put it into the data folder as {name}/*.txt.gz"
     return None
-
-
-def _do(name: str, part: Part, data: str | None, apart: bool) -> tuple[str, Part, Any]:
-    """Do a part, in a process of its own if `apart`."""
-    if apart:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that waits
-    if data is not None:
-        os.environ["DISCEM_DATA"] = data
-    begun = time.perf_counter()
-    try:
-        with threadpool_limits(1):
-            result = part.work(**part.settings)
-    except NotPossibleError as error:
-        return name, part, error
-    return name, part, {"seconds": round(time.perf_counter() - begun, 2), "result": result}
 
 
 def _path(folder: Path, name: str, part: Part) -> Path:
     return folder / "parts" / name / f"{part.name}.json"
 
 
-def _keep(folder: Path, name: str, part: Part, outcome: dict[str, Any]) -> None:
+def _keep(folder: Path, name: str, part: Part, seconds: float, result: Any) -> None:
     path = _path(folder, name, part)
     path.parent.mkdir(parents=True, exist_ok=True)
-    _write(path, {"version": __version__, "settings": part.settings} | outcome)
+    origin = {"version": __version__, "settings": part.settings}
+    _write(path, origin | {"seconds": seconds, "result": result})
 
 
 def _kept(folder: Path, name: str, part: Part) -> dict[str, Any] | None:
@@ -237,9 +256,8 @@ def _kept(folder: Path, name: str, part: Part) -> dict[str, Any] | None:
         kept = json.loads(_path(folder, name, part).read_text())
     except (OSError, ValueError):
         return None
-    asked = json.loads(json.dumps(part.settings))
-    current = isinstance(kept, dict) and kept.get("version") == __version__
-    return kept if current and kept.get("settings") == asked else None
+    origin = {"version": __version__, "settings": json.loads(json.dumps(part.settings))}
+    return kept if isinstance(kept, dict) and origin.items() <= kept.items() else None
 
 
 def _conclude(
@@ -249,17 +267,16 @@ def _conclude(
     script = load(name)
     kept = {part.name: _kept(folder, name, part) for part in parts}
     done = {part: outcome for part, outcome in kept.items() if outcome is not None}
-    report = script.report({part: each["result"] for part, each in done.items()})
-    for picture in report.pictures:
-        save_figure(picture.figure, folder / picture.name)
-    command = f"discem reproduce {name}"
-    if plan.seeds is not None:
-        command += f" --seeds {plan.seeds}"
+    with style():
+        report = script.report({part: each["result"] for part, each in done.items()})
+        for picture in report.pictures:
+            save_figure(picture.figure, folder / picture.name)
+    seeds = "" if plan.seeds is None else f" --seeds {plan.seeds}"
     content = {
         "experiment": name,
         "title": script.TITLE,
         "paper": script.PAPER,
-        "command": command + (" --quick" if plan.quick else ""),
+        "command": f"discem reproduce {name}{seeds}" + (" --quick" if plan.quick else ""),
         "versions": versions(),
         "seconds": round(sum(each["seconds"] for each in done.values()), 1),
         "pictures": [

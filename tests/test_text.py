@@ -372,7 +372,9 @@ def test_unlabelled_documents_of_every_kind(none):
     assert model.classes_.tolist() == NAMES
     assert model.class_count_.sum() == 50
     assert model.chosen_["held_out"] <= 10
-    assert set(model.vocabulary_) == {word for text in X for word in text.split()}
+    known = [text for text, label in zip(X, some, strict=True) if isinstance(label, str)]
+    assert set(model.vocabulary_) == {word for text in known for word in text.split()}
+    assert model.chosen_["unlabelled"]["rows"] == 150
 
 
 @pytest.mark.parametrize("loss", ["auto", "ncll", "hinge", "nll"])
@@ -386,6 +388,46 @@ def test_unlabelled_documents_do_no_harm(loss):
     )
     with_them = TextClassifier(loss=loss, random_state=0).fit(X, some)
     assert with_them.score(test, truth) > alone.score(test, truth) - 0.05
+
+
+def reviews(n, seed):
+    """Few words of a mood among many of a subject, which has nothing to do with it."""
+    rng = np.random.RandomState(seed)
+    moods, subjects = rng.randint(2, size=n), rng.randint(6, size=n)
+    texts = [
+        " ".join(
+            [f"mood{mood}x{rng.randint(40)}" for _ in range(3)]
+            + [f"subject{subject}x{rng.randint(30)}" for _ in range(12)]
+        )
+        for mood, subject in zip(moods, subjects, strict=True)
+    ]
+    return texts, np.where(moods == 1, "+", "-")
+
+
+def test_unlabelled_documents_teach_words_across_subjects():
+    X, y = reviews(3000, seed=0)
+    test, truth = reviews(1000, seed=1)
+    some = y.astype(object)
+    some[60:] = None
+    alone = TextClassifier(random_state=0).fit(X[:60], y[:60]).score(test, truth)
+    model = TextClassifier(random_state=0).fit(X, some)
+    assert model.chosen_["unlabelled"]["by_topic"]
+    assert model.score(test, truth) > alone + 0.05
+    assert model.predict_proba(test).min() > 0
+    model.partial_fit(X[60:100], y[60:100])  # goes on from there
+    assert model.score(test, truth) > alone
+
+
+def test_an_unlabelled_weight_of_zero_is_not_to_hear_them():
+    X, y = reviews(400, seed=0)
+    some = y.astype(object)
+    some[60:] = None
+    alone = TextClassifier(random_state=0).fit(X[:60], y[:60])
+    deaf = TextClassifier(random_state=0, unlabelled_weight=0).fit(X, some)
+    same(alone, deaf, X, 1e-12)
+    assert "unlabelled" not in deaf.chosen_
+    loud = TextClassifier(random_state=0, unlabelled_weight=3.0).fit(X, some)
+    assert loud.chosen_["unlabelled"]["weight"] == 3.0
 
 
 @every_loss

@@ -31,11 +31,11 @@ from ..losses import NLL, Hinge, Labels, LabelSets, SoftLabels, resolve_loss
 from ..projections import Check, Interior
 from ..schedules import Schedule
 from . import _input
+from ._input import NUMBER
 from ._progress import Progress
 
 PROJECTIONS: dict[str, Any] = {"interior": Interior(), "check": Check()}
 MEASURED = ("loss", "nll", "ncll", "hinge", "accuracy")
-NUMBER = int | float | np.integer | np.floating
 AUTO_DAMPING = 0.05  # of automatic steps, which are large at first and become small
 
 
@@ -112,6 +112,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         early_stopping=False,
         validation_fraction=0.1,
         class_weight=None,
+        unlabelled_weight="auto",
         shuffle=True,
         warm_start=False,
         total_samples=None,
@@ -133,6 +134,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.class_weight = class_weight
+        self.unlabelled_weight = unlabelled_weight
         self.shuffle = shuffle
         self.warm_start = warm_start
         self.total_samples = total_samples
@@ -159,11 +161,18 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     def _auto_average(self, loss) -> bool:
         raise NotImplementedError
 
+    def _auto_unlabelled(self, loss, ratio: float) -> float:
+        """The weight of an unlabelled row, of which there are `ratio` for each labelled one."""
+        return 1.0
+
     def _note(self, counted) -> None:
         """Keep what the family wants to know of the data beyond its model."""
 
     def _brace(self, rows) -> None:
         """Prepare the model for rows that are unlike those it started from."""
+
+    def _finish(self, X, targets, weights, present, rng) -> None:
+        """Add what cannot be learnt row by row; `present` are rows that were given a weight."""
 
     def _draw(self, codes: np.ndarray, rng) -> np.ndarray:
         """Rows of the given classes."""
@@ -220,7 +229,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         else:
             self.classes_ = classes
         targets = _input.encode(y, self.classes_)
-        weights = weights * self._class_weights(targets)
+        given, weights = weights, weights * self._row_weights(targets)
         rng = check_random_state(self.random_state)
         train, held = self._split(targets, weights, rng)
         unit = self._unit(targets, weights, train)
@@ -228,6 +237,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         if known is None:
             self._start(rows, targets, np.where(held, 0.0, weights), unit, rng)
         self._train(rows, targets, weights / unit, train, np.flatnonzero(held), rng)
+        self._finish(X, targets, weights, given > 0, rng)
         return self
 
     def partial_fit(self, X, y, classes=None, sample_weight=None):
@@ -261,7 +271,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         else:
             self._know(found)
         targets = _input.encode(y, self.classes_)
-        weights = weights * self._class_weights(targets)
+        weights = weights * self._row_weights(targets)
         order = np.flatnonzero(weights > 0)
         if first:
             rng, unit = check_random_state(self.random_state), self._unit(targets, weights, order)
@@ -287,7 +297,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     def _check_options(self) -> None:
         for name in ("batch_size", "max_iter", "n_iter_no_change"):
             value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+            if not _input.is_count(value):
                 raise OptionError(f"{name}={value!r} must be a whole number >= 1")
         if self.projection not in PROJECTIONS and not isinstance(self.projection, Interior | Check):
             raise OptionError(f"projection={self.projection!r} is unknown: use {list(PROJECTIONS)}")
@@ -299,10 +309,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             raise OptionError(f"step={self.step!r} is neither 'auto' nor a function of t")
         if self.average not in (True, False, "auto"):
             raise OptionError(f"average={self.average!r} must be True, False or 'auto'")
-        if not (isinstance(self.validation_fraction, NUMBER) and 0 < self.validation_fraction < 1):
-            raise OptionError(
-                f"validation_fraction={self.validation_fraction!r} must be between 0 and 1"
-            )
+        _input.check_share("validation_fraction", self.validation_fraction)
+        _input.check_unlabelled_weight(self.unlabelled_weight)
         n = self.total_samples
         if n is not None and not (isinstance(n, NUMBER) and 0 < n < np.inf):
             raise OptionError(f"total_samples={n!r} must be None or a number > 0")
@@ -312,6 +320,17 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     def _check_data(self, X, y, sample_weight, reset: bool, labels: bool = True):
         X = self._check_X(X, reset=reset)
         return X, _input.check_y(y, X.shape[0], labels), _input.check_weights(sample_weight, X)
+
+    def _row_weights(self, targets) -> np.ndarray | float:
+        """What the weights of rows are multiplied by, for their class or for having none."""
+        weights = self._class_weights(targets)
+        if not isinstance(targets, Labels) or (targets.codes >= 0).all():
+            return weights
+        none, weight = targets.codes < 0, self.unlabelled_weight
+        if weight == "auto":
+            ratio = none.sum() / max((~none).sum(), 1)
+            weight = self._auto_unlabelled(resolve_loss(self.loss), float(ratio))
+        return weights * np.where(none, weight, 1.0)
 
     def _class_weights(self, targets) -> np.ndarray | float:
         if self.class_weight is None:
@@ -333,9 +352,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         held = np.zeros(len(weights), dtype=bool)
         if self.early_stopping:
             codes = targets.codes if isinstance(targets, Labels) else np.zeros(len(weights), int)
-            for k in np.unique(codes[codes >= 0]):
-                members = rng.permutation(np.flatnonzero((codes == k) & (weights > 0)))
-                held[members[: int(self.validation_fraction * len(members))]] = True
+            held[_input.hold_out(codes, weights, self.validation_fraction, rng)] = True
             if not held.any():
                 raise InputError("early_stopping: too few rows of each class to hold any out")
         return np.flatnonzero(~held & (weights > 0)), held

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._base import best_temperature
+from ._input import hold_out
 
 MOST = 50_000  # rows that take part in choosing: more would hardly change the choice
 
@@ -26,22 +27,15 @@ class Split(NamedTuple):
 
 
 def split(codes: np.ndarray, weights: np.ndarray, fraction: float, rng) -> Split | None:
-    """Hold out a share of each class; None if the classes are too small for that.
-
-    A class keeps what is not a whole number of rows: one of a single row is only trained on.
-    """
-    train = np.zeros(len(codes), dtype=bool)
-    train[rng.permutation(len(codes))[:MOST]] = True
-    train &= weights > 0
-    order = rng.permutation(np.flatnonzero(train & (codes >= 0)))
-    order = order[np.argsort(codes[order], kind="stable")]
-    sizes = np.bincount(codes[order])
-    rank = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    held = order[rank < np.floor(fraction * sizes)[codes[order]]]
+    """Hold out a share of each class; None if the classes are too small for that."""
+    some = np.zeros(len(codes))
+    some[rng.permutation(len(codes))[:MOST]] = 1.0
+    train = some * weights
+    held = hold_out(codes, train, fraction, rng)
     if not len(held):
         return None
-    train[held] = False
-    return Split(np.where(train, weights, 0.0), held, codes[held], weights[held])
+    train[held] = 0.0
+    return Split(train, held, codes[held], weights[held])
 
 
 class Mark(NamedTuple):

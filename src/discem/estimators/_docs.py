@@ -33,6 +33,15 @@ early_stopping : bool, default=False
     Hold out `validation_fraction` of the labelled rows, stop by their loss, keep the best model.
 validation_fraction : float, default=0.1
 class_weight : dict, "balanced" or None, default=None
+unlabelled_weight : float or "auto", default="auto"
+    Weight of an unlabelled row, which is learnt through its NLL, beside that of a labelled one.
+    "auto" is 1 under NLL and in `GaussianNB`. Elsewhere such steps undo what labels taught unless
+    they are small: it is 0.001 in `MixtureClassifier`, and in `TopicClassifier` such that all
+    unlabelled rows weigh 0.005 times as much as all labelled ones. `MultinomialNB` has a better
+    way under a discriminative loss: when `fit` has learnt from labels, all unlabelled rows move
+    the words by one step up their likelihood. The weight is then how much that step says beside
+    the labels: 1 is as much, 0 nothing; "auto" tries 0, 1/2, 1 and 2 on labelled rows that are
+    held out in turn. `partial_fit` takes no step for them.
 shuffle : bool, default=True
     Permute the rows anew for each epoch.
 warm_start : bool, default=False

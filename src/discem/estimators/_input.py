@@ -8,10 +8,48 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
-from ..exceptions import InputError
+from ..exceptions import InputError, OptionError
 from ..losses import Labels, LabelSets, SoftLabels
 
 LARGEST = 1e150  # squares of what is beyond overflow
+NUMBER = int | float | np.integer | np.floating
+
+
+def is_count(value) -> bool:
+    """Whether an option is a whole number >= 1."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 1)
+
+
+def check_share(name: str, value) -> None:
+    """See that an option is a share of something, neither all of it nor nothing."""
+    if not (isinstance(value, NUMBER) and 0 < value < 1):
+        raise OptionError(f"{name}={value!r} must be between 0 and 1")
+
+
+def check_unlabelled_weight(value) -> None:
+    """See that an option can be the weight of what has no label."""
+    if value != "auto" and not (isinstance(value, NUMBER) and 0 <= value < np.inf):
+        raise OptionError(f"unlabelled_weight={value!r} must be 'auto' or a number >= 0")
+
+
+def place_of(classes: np.ndarray, label) -> int:
+    """Where a class stands among the classes."""
+    place = np.flatnonzero(classes == label)
+    if not len(place):
+        raise InputError(f"there is no class {label!r}; there are: {classes.tolist()[:20]}")
+    return int(place[0])
+
+
+def hold_out(codes: np.ndarray, weights: np.ndarray, fraction: float, rng) -> np.ndarray:
+    """Rows to judge by: a share of each class (codes >= 0), of rows with a weight, at random.
+
+    A class keeps what is not a whole number of rows: one of a single row is only trained on.
+    """
+    order = rng.permutation(np.flatnonzero((weights > 0) & (codes >= 0)))
+    order = order[np.argsort(codes[order], kind="stable")]
+    sizes = np.bincount(codes[order])
+    rank = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return order[rank < np.floor(fraction * sizes)[codes[order]]]
 
 
 def check_X(estimator, X, *, reset: bool, sparse: bool, missing: bool, negative: bool):

@@ -17,14 +17,21 @@ from .. import models
 from ..engines.sequential import score
 from ..exceptions import OptionError
 from ..families import gaussian, words
-from ..losses import NLL, Labels, SoftLabels, parts, resolve_loss
+from ..losses import NLL, Labels, SoftLabels, parts
 from ..models import Mixture
 from ..priors import NormalBetaPrime, NormalGamma
 from ..schedules import power
 from . import _input
-from ._base import NUMBER, GenerativeClassifier
+from ._base import GenerativeClassifier
 from ._docs import documented
-from .naive_bayes import GaussianNB, MultinomialNB, natural_of, perplexity, statistics_of
+from .naive_bayes import (
+    CountClassifier,
+    GaussianNB,
+    MultinomialNB,
+    natural_of,
+    perplexity,
+    statistics_of,
+)
 
 _LIKE: dict[str, Any] = {"gaussian": GaussianNB, "words": MultinomialNB}
 _SIZES = (1, 2, 4, 8)  # the numbers of components that "auto" compares
@@ -52,10 +59,6 @@ class MixtureClassifier(GenerativeClassifier):
         What p(x | y, component) is made of. "auto" is words for sparse input, else Gaussian.
     unlabelled : label or None, default=None
         A label that stands for none, such as -1, beside None and NaN, which always do.
-    unlabelled_weight : float or "auto", default="auto"
-        Weight of an unlabelled row, which is learnt through its NLL, beside that of a labelled one.
-        "auto" is 1 under NLL, and 0.001 under the other losses: there such rows undo what labelled
-        ones taught, unless the model is close to the truth.
     {loss}
     prior : "data", NormalBetaPrime, NormalGamma or Dirichlet, default="data"
         The regulariser, the same for all components. Gaussian: `NormalBetaPrime()`, which pulls
@@ -95,7 +98,6 @@ class MixtureClassifier(GenerativeClassifier):
         *,
         family="auto",
         unlabelled=None,
-        unlabelled_weight="auto",
         loss="ncll",
         prior="data",
         init="generative",
@@ -109,6 +111,7 @@ class MixtureClassifier(GenerativeClassifier):
         early_stopping=False,
         validation_fraction=0.1,
         class_weight=None,
+        unlabelled_weight="auto",
         shuffle=True,
         warm_start=False,
         total_samples=None,
@@ -131,6 +134,7 @@ class MixtureClassifier(GenerativeClassifier):
             early_stopping=early_stopping,
             validation_fraction=validation_fraction,
             class_weight=class_weight,
+            unlabelled_weight=unlabelled_weight,
             shuffle=shuffle,
             warm_start=warm_start,
             total_samples=total_samples,
@@ -142,7 +146,6 @@ class MixtureClassifier(GenerativeClassifier):
         self.n_components = n_components
         self.family = family
         self.unlabelled = unlabelled
-        self.unlabelled_weight = unlabelled_weight
 
     # --- a component is what a class is to naive Bayes, whose estimator answers for the family ----
 
@@ -176,6 +179,9 @@ class MixtureClassifier(GenerativeClassifier):
 
     def _auto_average(self, loss):
         return self._like._auto_average(self, loss)
+
+    def _auto_unlabelled(self, loss, ratio):
+        return 1.0 if isinstance(loss, NLL) else _QUIET
 
     def _note(self, counted):
         self._like._note(self, counted)
@@ -225,15 +231,11 @@ class MixtureClassifier(GenerativeClassifier):
             raise OptionError(f"family={self.family!r} is unknown: use 'auto' or {list(_LIKE)}")
         sizes = self.n_components.values() if isinstance(self.n_components, dict) else None
         for size in [self.n_components] if sizes is None else sizes:
-            whole = isinstance(size, int | np.integer) and not isinstance(size, bool)
-            if not (whole and size >= 1) and not (sizes is None and size == "auto"):
+            if not _input.is_count(size) and not (sizes is None and size == "auto"):
                 raise OptionError(
                     f"n_components={self.n_components!r} must be a whole number >= 1, "
                     "'auto', or such numbers by class"
                 )
-        weight = self.unlabelled_weight
-        if weight != "auto" and not (isinstance(weight, NUMBER) and 0 <= weight < np.inf):
-            raise OptionError(f"unlabelled_weight={weight!r} must be 'auto' or a number >= 0")
 
     def _check_data(self, X, y, sample_weight, reset, labels=True):
         return super()._check_data(X, self._unmark(y), sample_weight, reset, labels)
@@ -247,15 +249,6 @@ class MixtureClassifier(GenerativeClassifier):
             dtype=object,
         )
 
-    def _class_weights(self, targets):
-        weights = super()._class_weights(targets)
-        if not isinstance(targets, Labels) or (targets.codes >= 0).all():
-            return weights
-        weight = self.unlabelled_weight
-        if weight == "auto":
-            weight = 1.0 if isinstance(resolve_loss(self.loss), NLL) else _QUIET
-        return weights * np.where(targets.codes < 0, weight, 1.0)
-
     def _choose_size(self, X, y, sample_weight) -> int:
         """The number of components with the least log-loss on rows held out."""
         X, y, weights = self._check_data(X, y, sample_weight, reset=True)
@@ -264,9 +257,7 @@ class MixtureClassifier(GenerativeClassifier):
             raise OptionError("n_components='auto' goes with plain labels: give a number")
         rng = check_random_state(self.random_state)
         held = np.zeros(len(y), dtype=bool)
-        for k in np.unique(targets.codes[targets.codes >= 0]):
-            members = rng.permutation(np.flatnonzero((targets.codes == k) & (weights > 0)))
-            held[members[: len(members) // 5]] = True
+        held[_input.hold_out(targets.codes, weights, 0.2, rng)] = True
         if not held.any():
             return 1
         losses = []
@@ -343,6 +334,8 @@ class MixtureClassifier(GenerativeClassifier):
     def _code(self) -> np.ndarray:
         """The class of each component, by its place."""
         return np.repeat(np.arange(len(self.classes_)), self.n_components_)
+
+    _lengths = CountClassifier._lengths
 
     def _draw(self, codes, rng):
         model, weights = self._learner.model, self.weights_

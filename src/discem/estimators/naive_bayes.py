@@ -13,12 +13,14 @@ from ..engines.sequential import NCLL_SUM, NLL_SUM
 from ..exceptions import InputError, OptionError
 from ..families import gaussian, words
 from ..io.rows import dense_rows, sparse_rows
-from ..losses import NLL, resolve_loss
+from ..losses import NLL, Labels, resolve_loss
 from ..priors import Dirichlet, NormalBetaPrime, NormalGamma, PaperNormalGamma
 from ..schedules import constant, power
 from . import _input
 from ._base import GenerativeClassifier
 from ._docs import documented
+
+_WHISPER = 0.005  # weight of all unlabelled documents together, beside that of the labelled ones
 
 
 def running_mean(n: float) -> Any:
@@ -164,6 +166,10 @@ class CountClassifier(GenerativeClassifier):
     def _rows(self, X):
         return sparse_rows(X)
 
+    def _auto_unlabelled(self, loss, ratio):
+        # an NLL step replaces a share of all counts, also of those that tell classes apart
+        return 1.0 if isinstance(loss, NLL) else _WHISPER / ratio
+
     def _summary(self, figures, rows, order, weights):
         summary = super()._summary(figures, rows, order, weights)
         return summary | {"perplexity": perplexity(figures, rows, order, weights)}
@@ -171,6 +177,12 @@ class CountClassifier(GenerativeClassifier):
     def _note(self, counted):
         rows = max(float(counted.classes.sum()), 1e-300)
         self.mean_length_ = float(counted.features.sum()) / rows
+
+    def _lengths(self, n: int, rng) -> np.ndarray:
+        """Lengths of n documents to draw."""
+        if not self.mean_length_ < 1e9:
+            raise InputError(f"documents of {self.mean_length_:g} words are too long to draw")
+        return rng.poisson(self.mean_length_, size=n)
 
     def _extend(self, n_features: int) -> None:
         """Make room for words that have not been met so far."""
@@ -216,6 +228,9 @@ class MultinomialNB(CountClassifier):
         ``ln p(class)``.
     mean_length_ : float
         Words per training document: what `sample` draws lengths around.
+    unlabelled_ : dict
+        How unlabelled rows were heard, if there were any: how many, with what weight, whether by
+        topic, and the log-loss of labelled rows held out. `temperature_` is then set by these, too.
     {attributes}
 
     Examples
@@ -250,10 +265,27 @@ class MultinomialNB(CountClassifier):
     def _auto_average(self, loss):
         return False  # the growing mass of the prior quiets the last iterate at no cost
 
+    def _row_weights(self, targets):
+        weights = super()._row_weights(targets)
+        return weights * (targets.codes >= 0) if self._hears(targets) else weights
+
+    def _hears(self, targets) -> bool:
+        """Whether unlabelled rows wait until the others are learnt.
+
+        A step by their NLL replaces a share of all counts, those that tell classes apart included.
+        """
+        generative = isinstance(resolve_loss(self.loss), NLL)
+        return isinstance(targets, Labels) and not generative and bool((targets.codes < 0).any())
+
+    def _finish(self, X, targets, weights, present, rng):
+        if self._hears(targets) and self.unlabelled_weight != 0:
+            from ._unlabelled import hear
+
+            own = (targets.codes >= 0) | present
+            self.unlabelled_ = hear(self, X[own], targets.codes[own], weights[own], rng)
+
     def _draw(self, codes, rng):
-        if not self.mean_length_ < 1e9:
-            raise InputError(f"documents of {self.mean_length_:g} words are too long to draw")
-        lengths = rng.poisson(self.mean_length_, size=len(codes))
+        lengths = self._lengths(len(codes), rng)
         return words.sample(self._learner.model.features, codes, lengths, rng)
 
     @staticmethod

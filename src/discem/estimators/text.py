@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -16,8 +17,8 @@ from ..priors import Dirichlet
 from ..schedules import constant, power
 from . import _input
 from ._bag import WEIGHTINGS, Bag, as_documents
-from ._base import NUMBER
 from ._choice import Split, Trial, split
+from ._input import NUMBER, is_count, place_of
 from .naive_bayes import MultinomialNB
 
 _COUNTING = (
@@ -54,13 +55,13 @@ class Explanation(NamedTuple):
 
         By default the most probable class stands against the most probable one besides it.
         """
-        one = int(self.scores.argmax()) if label is None else _place(self.classes, label)
+        one = int(self.scores.argmax()) if label is None else place_of(self.classes, label)
         if other is None:
             rest = self.scores.copy()
             rest[one] = -np.inf
             two = int(rest.argmax())
         else:
-            two = _place(self.classes, other)
+            two = place_of(self.classes, other)
         parts = self.contributions[:, one] - self.contributions[:, two]
         order = np.argsort(-parts, kind="stable")
         return [(self.words[j], float(parts[j])) for j in order]
@@ -116,6 +117,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     validation_fraction : float, default=0.2
         Share of the documents of each class that is held out to choose, of at most 50 000.
     class_weight : dict, "balanced" or None, default=None
+    unlabelled_weight : "auto" or float, default="auto"
+        How much documents without a label have to say in `fit`, see `MultinomialNB`.
     total_samples : float or None, default=None
         Documents that the prior is spread over; None is those given to `fit`, or seen so far.
     callback : callable or None, default=None
@@ -172,6 +175,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         n_features=None,
         validation_fraction=0.2,
         class_weight=None,
+        unlabelled_weight="auto",
         total_samples=None,
         callback=None,
         random_state=None,
@@ -195,6 +199,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self.n_features = n_features
         self.validation_fraction = validation_fraction
         self.class_weight = class_weight
+        self.unlabelled_weight = unlabelled_weight
         self.total_samples = total_samples
         self.callback = callback
         self.random_state = random_state
@@ -209,8 +214,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : iterable of documents, each a text or a list of words
         y : array-like of shape (n_documents,) or (n_documents, n_classes)
-            Labels, with None or NaN for an unlabelled document, whose words are counted and, under
-            NLL, learnt from; or label sets, or soft labels, see `MultinomialNB`.
+            Labels, with None or NaN for an unlabelled document; or label sets, or soft labels, see
+            `MultinomialNB`.
         sample_weight : array-like of shape (n_documents,), optional
 
         Returns
@@ -222,9 +227,14 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self._check_options()
         documents = as_documents(X)
         y = _input.check_y(y, len(documents))
-        weights = self._teaching(sample_weight, y)
-        if not weights.any():
+        weights = _input.check_weights(sample_weight, np.empty((len(y), 0)))
+        # words are those of documents to train on; others are heard when the model is there
+        heard = self._learns_nothing_from(y)
+        if not weights[~heard].any():
             raise InputError("sample_weight is zero for every labelled document")
+        others = [documents[i] for i in np.flatnonzero(heard & (weights > 0))]
+        documents = [documents[i] for i in np.flatnonzero(~heard)]
+        y, weights = y[~heard], weights[~heard]
         bag = self._new_bag()
         counts = bag.learn(documents)
         before, trial = self.__dict__.copy(), None
@@ -235,6 +245,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             trial, epochs = self._choose(counts, y, classes, weights, rng)
             rows, K = self._weigh(counts), len(classes)
             self.model_ = self._new_model(self.chosen_["loss"], rows, K, weights, epochs, rng)
+            if others:
+                rows = sp.vstack([rows, self._weigh(bag.count(others))], format="csr")
+                y = np.concatenate([y.astype(object), np.full(len(others), None)])
+                weights = np.concatenate([weights, np.ones(len(others))])
             self._run(self.model_, "fit", rows, y, weights)
         except KeyboardInterrupt:
             if trial is not None and not getattr(self.model_, "history_", None):
@@ -248,6 +262,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             self.__dict__ = before
             raise
         self.chosen_["epochs"] = self.model_.n_iter_
+        if hasattr(self.model_, "unlabelled_"):
+            self.chosen_["unlabelled"] = self.model_.unlabelled_
+            if self.temperature == "auto":
+                self.chosen_["temperature"] = self.model_.temperature_
         self.model_.temperature_ = self.chosen_["temperature"]
         return self
 
@@ -312,9 +330,13 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         An NLL step replaces a share of all statistics, that is of what was learnt to classify by.
         """
         weights = _input.check_weights(sample_weight, np.empty((len(y), 0)))
+        return np.where(self._learns_nothing_from(y), 0.0, weights)
+
+    def _learns_nothing_from(self, y) -> np.ndarray:
+        """Documents that no step is taken for: unlabelled ones, unless by their NLL."""
         if y.ndim == 2 or isinstance(resolve_loss(self._defaults()["loss"]), NLL):
-            return weights
-        return np.where(_input.missing_labels(y), 0.0, weights)
+            return np.zeros(len(y), dtype=bool)
+        return _input.missing_labels(y)
 
     def _check_options(self) -> None:
         if self.weighting not in ("auto", *WEIGHTINGS):
@@ -327,15 +349,12 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
                 raise OptionError(f"{name}={value!r} must be a number > 0")
         for name, other in (("max_iter", "auto"), ("n_features", None)):
             value = getattr(self, name)
-            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-            if value != other and not (whole and value >= 1):
+            if value != other and not is_count(value):
                 raise OptionError(f"{name}={value!r} must be {other!r} or a whole number >= 1")
         if self.prior != "auto" and not isinstance(self.prior, Dirichlet):
             raise OptionError(f"prior={self.prior!r} must be 'auto' or a Dirichlet(...)")
-        if not (isinstance(self.validation_fraction, NUMBER) and 0 < self.validation_fraction < 1):
-            raise OptionError(
-                f"validation_fraction={self.validation_fraction!r} must be between 0 and 1"
-            )
+        _input.check_share("validation_fraction", self.validation_fraction)
+        _input.check_unlabelled_weight(self.unlabelled_weight)
         if self.loss != "auto":
             resolve_loss(self.loss)
 
@@ -391,6 +410,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             max_iter=epochs,
             tol=None,
             class_weight=self.class_weight,
+            unlabelled_weight=self.unlabelled_weight,
             total_samples=self.total_samples,
             random_state=None if rng is None else rng.randint(2**31 - 1),
             verbose=self.verbose,
@@ -568,7 +588,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         if self.n_features is not None:
             raise OptionError("n_features: words that are hashed keep no names; explain() has them")
         theta = self.model_.feature_log_prob_
-        k = _place(self.classes_, label)
+        k = place_of(self.classes_, label)
         scores = np.exp(theta[k]) * (theta[k] - theta.mean(axis=0))
         words = list(self.vocabulary_)
         return [(words[j], float(scores[j])) for j in np.argsort(-scores, kind="stable")[:n]]
@@ -653,10 +673,3 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.two_d_array = False
         return tags
-
-
-def _place(classes: np.ndarray, label) -> int:
-    place = np.flatnonzero(classes == label)
-    if not len(place):
-        raise InputError(f"there is no class {label!r}; there are: {classes.tolist()[:20]}")
-    return int(place[0])

@@ -25,8 +25,8 @@ from ..models.topics import (
 from ..priors import Dirichlet
 from ..schedules import constant, power
 from ._bag import Bag, as_documents
-from ._base import NUMBER
 from ._docs import documented
+from ._input import NUMBER, is_count
 from .naive_bayes import CountClassifier, running_mean
 
 _COUNTING = {  # what CountVectorizer does by default
@@ -118,6 +118,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         early_stopping=False,
         validation_fraction=0.1,
         class_weight=None,
+        unlabelled_weight="auto",
         shuffle=True,
         warm_start=False,
         total_samples=None,
@@ -140,6 +141,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
             early_stopping=early_stopping,
             validation_fraction=validation_fraction,
             class_weight=class_weight,
+            unlabelled_weight=unlabelled_weight,
             shuffle=shuffle,
             warm_start=warm_start,
             total_samples=total_samples,
@@ -157,8 +159,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
     def _check_options(self) -> None:
         super()._check_options()
         for name, value in (("n_topics", self.n_topics), ("n_sweeps", self.n_sweeps)):
-            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-            if not (whole and value >= 1) and not (name == "n_sweeps" and value is None):
+            if not is_count(value) and not (name == "n_sweeps" and value is None):
                 raise OptionError(f"{name}={value!r} must be a whole number >= 1")
         alpha = self.alpha
         if alpha is not None and not (isinstance(alpha, NUMBER) and 1e-6 <= alpha < np.inf):
@@ -326,11 +327,9 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         return getattr(self, "feature_names_in_", None)
 
     def _draw(self, codes, rng):
-        if not self.mean_length_ < 1e9:
-            raise InputError(f"documents of {self.mean_length_:g} words are too long to draw")
         p = self.topics_
         drawn = []
-        for k, length in zip(codes, rng.poisson(self.mean_length_, size=len(codes)), strict=True):
+        for k, length in zip(codes, self._lengths(len(codes), rng), strict=True):
             mixed = rng.dirichlet(np.full(p.shape[1], self._learner.model.alpha)) @ p[k]
             drawn.append(rng.multinomial(length, mixed / mixed.sum()))
         return np.stack(drawn)

@@ -213,9 +213,15 @@ def _extended(array: np.ndarray, new: int, value: float) -> np.ndarray:
 
 def stir(block: Words, columns: np.ndarray, rng) -> Words:
     """Make words more or less frequent in some columns, by a half at most."""
+    size = len(block.alpha), len(columns)
+    return reweighed(block, rng.uniform(0.5, 1.5, size=size), columns)
+
+
+def reweighed(block: Words, factor: np.ndarray, columns=slice(None)) -> Words:
+    """Multiply the expected counts of all words in some columns."""
     counts = block.counts.copy()
     own = block.lazy[SCALE] * counts[:, columns] + block.lazy[GAMMA] * block.alpha[:, None]
-    off = own * rng.uniform(-0.5, 0.5, size=own.shape)
+    off = own * (factor - 1.0)
     counts[:, columns] += off / block.lazy[SCALE]
     total = block.total.copy()
     total[columns] += off.sum(axis=0)
@@ -381,41 +387,61 @@ def _move(block, rows, i, r, decay, pull, floor, projection, room):
     for k in range(K):
         active += matters(r[k], floor)
     if 4 * active > K:
-        return _move_classes(block, rows, i, r, 0, K, projection, room)
+        return move_columns(block, rows, i, Observed(), r, 0, K, 0, projection, room)
     shortened = 0
     for k in range(K):
         if matters(r[k], floor):
-            shortened += _move_classes(block, rows, i, r, k, k + 1, projection, room)
+            shortened += move_columns(block, rows, i, Observed(), r, k, k + 1, 0, projection, room)
     return shortened
 
 
+class Observed(NamedTuple):
+    """A document as it is: every class gets all of its tokens."""
+
+
+@generic
+def tokens(document, x, j, m):
+    """How many of the x tokens of the j-th word of a document column m gets."""
+
+
+@tokens.register(Observed)
+def _tokens_observed(document, x, j, m):
+    return x
+
+
 @helper
-def _move_classes(block, rows, i, r, first, last, projection, room):
-    """Move the words of a document in the classes from `first` up to `last`."""
+def move_columns(block, rows, i, document, r, first, last, shift, projection, room):
+    """Move the words of a document in the classes from `first` up to `last`.
+
+    The column of a class is its number plus `shift`.
+    """
     total, held = 0, 1  # rows of the room: the change of each class, and what bounds held back
     scale, gamma = block.lazy[SCALE], block.lazy[GAMMA]
     unit, lag = 1.0 / scale, block.lazy[LAG_SCALE] / scale
     averaging = block.lag.shape[0] > 0
+    begin = rows.indptr[i]
     first, last = np.uint64(first), np.uint64(last)  # an index that cannot count from the end
+    shift = np.uint64(shift)
     for k in range(first, last):
         room.numbers[total, k] = 0.0
         room.numbers[held, k] = 0.0
-    for j in range(rows.indptr[i], rows.indptr[i + 1]):
+    for j in range(begin, rows.indptr[i + 1]):
         w, x = rows.indices[j], rows.values[j]
         smoothing = gamma * block.alpha[w]
         for k in range(first, last):
-            count = block.counts[w, k]
+            m = shift + k
+            count = block.counts[w, m]
             bound = lowest(projection, scale * count, scale * count + smoothing)
-            wanted = r[k] * x
+            wanted = r[k] * tokens(document, x, j - begin, m)
             change = wanted if wanted > bound else bound
             room.numbers[total, k] += change
             room.numbers[held, k] += change - wanted
-            block.counts[w, k] = count + change * unit
+            block.counts[w, m] = count + change * unit
             if averaging:
-                block.lag[w, k] += change * lag
+                block.lag[w, m] += change * lag
     shortened = 0
     for k in range(first, last):
-        block.total[k] += room.numbers[total, k]
+        block.total[shift + k] += room.numbers[total, k]
         shortened += room.numbers[held, k] > 0.0
     return shortened
 

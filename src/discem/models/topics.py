@@ -18,7 +18,7 @@ from .. import families
 from .._compile import generic, helper, kernel
 from ..families import words
 from ..families._logs import take_block_logs
-from ..families.words import GAMMA, LAG_SCALE, SCALE, age, lowest, matters
+from ..families.words import GAMMA, SCALE, age, matters, move_columns, tokens
 from ..losses import parts
 from ._protocol import (
     averaged,
@@ -430,10 +430,22 @@ def drawn(u, chance, T):
     return topic
 
 
+class Expected(NamedTuple):
+    """A document whose tokens are shared out to topics."""
+
+    tokens: np.ndarray  # (words, M)
+
+
+@tokens.register(Expected)
+def _tokens_expected(document, x, j, m):
+    return document.tokens[j, m]
+
+
 @update.register(Topics)
 def _update(model, rows, i, slot, r, decay, pull, floor, projection, room):
     block = model.parts.features
     K, T = r.shape[0], block.total.shape[0] // r.shape[0]
+    document = Expected(room.expected[slot])
     age(block, decay, pull, projection)
     active = 0
     for k in range(K):
@@ -441,46 +453,15 @@ def _update(model, rows, i, slot, r, decay, pull, floor, projection, room):
     shortened = 0
     if 4 * active > K:
         for t in range(T):
-            shortened += _move_topic(block, rows, i, slot, r, t, 0, K, projection, room)
+            shortened += move_columns(block, rows, i, document, r, 0, K, t * K, projection, room)
     else:
         for k in range(K):
             if matters(r[k], floor):
                 for t in range(T):
-                    shortened += _move_topic(block, rows, i, slot, r, t, k, k + 1, projection, room)
+                    shortened += move_columns(
+                        block, rows, i, document, r, k, k + 1, t * K, projection, room
+                    )
     return shortened + move_counts(model.parts.classes, r, decay, pull, floor, projection)
-
-
-@helper
-def _move_topic(block, rows, i, slot, r, t, first, last, projection, room):
-    """Move the words of a document in topic t of the classes from `first` up to `last`."""
-    total, held = 0, 1  # rows of the room: the change of each class, and what bounds held back
-    scale, gamma = block.lazy[SCALE], block.lazy[GAMMA]
-    unit, lag = 1.0 / scale, block.lazy[LAG_SCALE] / scale
-    averaging = block.lag.shape[0] > 0
-    K, begin = np.uint64(r.shape[0]), rows.indptr[i]
-    first, last, t = np.uint64(first), np.uint64(last), np.uint64(t)
-    for k in range(first, last):
-        room.numbers[total, k] = 0.0
-        room.numbers[held, k] = 0.0
-    for j in range(rows.indptr[i + 1] - begin):
-        w = rows.indices[begin + j]
-        smoothing = gamma * block.alpha[w]
-        for k in range(first, last):
-            m = t * K + k
-            count = block.counts[w, m]
-            bound = lowest(projection, scale * count, scale * count + smoothing)
-            wanted = r[k] * room.expected[slot, j, m]
-            change = wanted if wanted > bound else bound
-            room.numbers[total, k] += change
-            room.numbers[held, k] += change - wanted
-            block.counts[w, m] = count + change * unit
-            if averaging:
-                block.lag[w, m] += change * lag
-    shortened = 0
-    for k in range(first, last):
-        block.total[t * K + k] += room.numbers[total, k]
-        shortened += room.numbers[held, k] > 0.0
-    return shortened
 
 
 @remember.register(Topics)

@@ -1,0 +1,147 @@
+"""What documents without a label say of words: a step up their likelihood.
+
+The gradient of ``sum_i ln p(x_i)`` in the natural parameters of class k is ``sum_i (q_ik - mean)
+x_i``, q being the posterior; divided by how often each word occurs it is the natural gradient.
+Words that go with the words of a class come to speak for it. But documents differ most in what
+they are about, be the classes what they may, and likelihood alone soon finds topics instead. So
+the posterior may be taken among documents of the same topic: what differs there is the class.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import softmax
+from sklearn.base import clone
+
+from ..engines.sequential import score
+from ..families import words
+from ._base import best_temperature
+
+_TOPICS = 50
+_AXES = 50  # that documents are placed on to find topics
+_RARE = 15.0  # occurrences that a word needs for its evidence to count by half
+_FOLDS = 5
+_WEIGHTS = (0.5, 1.0, 2.0)  # that are tried
+
+
+class Echo(NamedTuple):
+    """How loud unlabelled documents are beside what labels taught, and among whom they differ."""
+
+    weight: float
+    by_topic: bool
+
+
+def hear(estimator: Any, X: Any, codes: np.ndarray, weights: np.ndarray, rng) -> dict[str, Any]:
+    """Let unlabelled rows move a MultinomialNB fitted to the labelled ones, if labels bear it out.
+
+    Each way to do so is tried with labelled rows, a fifth of which is held out in turn.
+
+    Parameters
+    ----------
+    estimator : MultinomialNB
+    X : array or CSR matrix of shape (n, n_features)
+    codes, weights : arrays of shape (n,)
+        Place of each row's class (negative: none), and its weight.
+    rng : RandomState
+
+    Returns
+    -------
+    dict
+        What was chosen.
+    """
+    X = sp.csr_matrix(X)
+    heard = Unlabelled(X[codes < 0], rng)
+    ways: list[Echo | None] = [None, *(Echo(w, by) for w in _WEIGHTS for by in (True, False))]
+    if estimator.unlabelled_weight != "auto":
+        ways = [Echo(float(estimator.unlabelled_weight), by) for by in (True, False)]
+    own = np.flatnonzero((codes >= 0) & (weights > 0))
+    X, codes, weights = X[own], codes[own], weights[own]
+    order = rng.permutation(len(own))
+    fold = np.empty(len(own), dtype=np.int64)
+    fold[order[np.argsort(codes[order], kind="stable")]] = np.arange(len(own)) % _FOLDS
+    options = {"unlabelled_weight": 0.0, "class_weight": None, "warm_start": False}
+    options |= {"early_stopping": False, "max_iter": estimator.n_iter_, "tol": None}
+    options |= {"callback": None, "verbose": 0, "random_state": rng.randint(2**31 - 1)}
+    joint = {way: np.empty((len(own), len(estimator.classes_))) for way in ways}
+    for held in (np.flatnonzero(fold == each) for each in range(_FOLDS)):
+        rest = weights.copy()
+        rest[held] = 0.0
+        if not rest.any() or not len(held):
+            continue
+        trial = clone(estimator).set_params(**options).fit(X, estimator.classes_[codes], rest)
+        for way in ways:
+            joint[way][held] = score(heard.echo(trial, way), trial._rows(X), len(own), held)
+    found = {way: best_temperature(joint[way], codes, weights) for way in ways}
+    best = min(ways, key=lambda way: found[way][1])
+    estimator._learner.replace(heard.echo(estimator, best))
+    estimator.temperature_ = found[best][0]
+    chosen = {"weight": 0.0, "by_topic": False} if best is None else best._asdict()
+    return {"rows": heard.rows.shape[0], **chosen, "log_loss": found[best][1]}
+
+
+class Unlabelled:
+    """Documents without a label, and their topics."""
+
+    def __init__(self, rows: sp.csr_matrix, rng):
+        self.rows = rows
+        lengths = np.asarray(rows.sum(axis=1)).ravel()
+        # each counts as one word: a long document is no surer of its class
+        self.share = 1.0 / np.where(lengths > 0, lengths, np.inf)[:, None]
+        self.words = sp.csr_matrix(rows.multiply(self.share))
+        self.topics = _find_topics(rows, rng)
+
+    def echo(self, estimator: Any, how: Echo | None) -> Any:
+        """The model of a MultinomialNB, moved by what the documents say (None: as it is)."""
+        model = estimator._learner.model
+        if how is None or not self.rows.nnz:
+            return model
+        rows, shares = estimator._rows(self.rows), estimator.class_prior_
+        joint = score(model, rows, len(self.topics))
+        per_word = joint * self.share
+        topics = self.topics if how.by_topic else np.zeros_like(self.topics)
+        off = _across(per_word - _means(per_word, topics))
+        posterior = softmax(off / max(2.0 * off.std(), 1e-300) + np.log(shares), axis=1)
+        gradient = self.words.T @ (posterior - _means(posterior, topics))  # (words, classes)
+        often = np.asarray(self.words.sum(axis=0)).reshape(-1, 1) * shares
+        step = gradient / (often + _RARE * self.words.data.mean())
+        spread = max(_across(self.words @ step).std(), 1e-300)
+        step *= how.weight * _across(per_word).std() / spread  # as loud as labels, times weight
+        factor = np.exp(np.clip(step, -5.0, 5.0))
+        moved = model._replace(features=words.reweighed(model.features, factor))
+        shift = (score(moved, rows, len(self.topics)) - joint).mean(axis=0)
+        counts = model.classes.counts * np.exp(np.clip(shift.mean() - shift, -20.0, 20.0))
+        counts *= model.classes.counts.sum() / counts.sum()  # the mean document stays where it was
+        fresh = {"lag": np.zeros_like(counts), "weight": np.zeros(1)}  # no average as yet
+        return moved._replace(classes=model.classes._replace(counts=counts, **fresh))
+
+
+def _find_topics(rows: sp.csr_matrix, rng) -> np.ndarray:
+    """What each document is about, by number."""
+    from sklearn.cluster import MiniBatchKMeans
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfTransformer
+    from sklearn.preprocessing import normalize
+
+    n, axes = min(_TOPICS, rows.shape[0] // 20), min(_AXES, rows.shape[1] - 1)
+    if n < 2 or axes < 2:
+        return np.zeros(rows.shape[0], dtype=np.int64)
+    seed = rng.randint(2**31 - 1)
+    weighed = TfidfTransformer().fit_transform(rows)
+    places = TruncatedSVD(axes, n_iter=3, random_state=seed).fit_transform(weighed)
+    return MiniBatchKMeans(n, n_init=3, random_state=seed).fit_predict(normalize(places))
+
+
+def _across(scores: np.ndarray) -> np.ndarray:
+    """What scores say of classes: not what is the same for all of them, nor for all documents."""
+    scores = scores - scores.mean(axis=1, keepdims=True)
+    return scores - scores.mean(axis=0)
+
+
+def _means(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """The mean of the group of each row."""
+    sizes = np.maximum(np.bincount(groups), 1)
+    found = [np.bincount(groups, column) / sizes for column in values.T]
+    return np.stack(found, axis=1)[groups]

@@ -8,6 +8,7 @@ import os
 import platform
 import resource
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -23,7 +24,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
 )
-STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+STATUS, STAT, RESET = (Path("/proc/self", name) for name in ("status", "stat", "clear_refs"))
 
 
 class FailedError(RuntimeError):
@@ -60,6 +61,7 @@ def in_process(work: Callable[..., Any], *arguments: Any, limit: float | None = 
 
 
 def _answer(connection: Connection, work: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     use_one_core()
     try:
         connection.send((True, work(*arguments)))
@@ -68,10 +70,22 @@ def _answer(connection: Connection, work: Callable[..., Any], arguments: tuple[A
         connection.send((False, f"{type(error).__name__}: {error}".split("\n")[0]))
 
 
+def _end_with_parent() -> None:
+    """So that a benchmark which was killed leaves nothing running."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
 def use_one_core() -> None:
-    """Stay on one core: a limit of threads does not bind those that a method starts itself."""
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    """Stay on one core: a limit of threads does not bind those that a method starts itself.
+
+    It is the core that we were started on, which was idle: two benchmarks at once then have two.
+    """
+    if STAT.exists() and hasattr(os, "sched_setaffinity"):
+        fields = STAT.read_text().rpartition(")")[2].split()  # the name before may have blanks
+        os.sched_setaffinity(0, {int(fields[36])})
 
 
 # --- memory ---------------------------------------------------------------------------------------
@@ -106,6 +120,11 @@ def clock(work: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
     begun = time.perf_counter()
     result = work(*arguments)
     return result, time.perf_counter() - begun
+
+
+def seconds_of(work: Callable[..., Any], *arguments: Any) -> float:
+    """Seconds of `work(*arguments)`."""
+    return clock(work, *arguments)[1]
 
 
 @contextmanager

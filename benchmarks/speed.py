@@ -22,7 +22,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -33,9 +32,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import numba
 import numpy as np
-import sklearn
+from harness import seconds_of, versions
 from sklearn import naive_bayes
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
@@ -68,12 +66,6 @@ def corpus(data: str | None) -> tuple[str, Any, np.ndarray]:
     return name, X, np.unique(labels, return_inverse=True)[1]
 
 
-def clock(work: Callable[[], Any]) -> float:
-    begun = time.perf_counter()
-    work()
-    return time.perf_counter() - begun
-
-
 def epochs(model: Any, X: Any, y: np.ndarray) -> float:
     """Seconds of an epoch, as the model's history has them; the first one warms the memory."""
     history = model.fit(X, y).history_
@@ -85,16 +77,14 @@ def measure_words(X: Any, y: np.ndarray, repeat: int) -> Times:
     classes = np.unique(y)
     table = np.random.default_rng(0).uniform(size=(X.shape[1], len(classes)))
     work: dict[str, Callable[[], float]] = {
-        "scikit-learn MultinomialNB.fit": lambda: clock(
-            lambda: naive_bayes.MultinomialNB().fit(X, y)
-        ),
-        "X @ table (SciPy): every visit, no log": lambda: clock(lambda: X @ table),
+        "scikit-learn MultinomialNB.fit": lambda: seconds_of(naive_bayes.MultinomialNB().fit, X, y),
+        "X @ table (SciPy): every visit, no log": lambda: seconds_of(lambda: X @ table),
     }
     for loss, name in LOSSES.items():
 
         def fitted(loss: str = loss) -> float:
             model = discem.MultinomialNB(loss=loss, max_iter=1, random_state=0)
-            return clock(lambda: model.fit(X, y))
+            return seconds_of(model.fit, X, y)
 
         def epoch(loss: str = loss) -> float:
             model = discem.MultinomialNB(loss=loss, max_iter=4, tol=None, random_state=0)
@@ -102,7 +92,7 @@ def measure_words(X: Any, y: np.ndarray, repeat: int) -> Times:
 
         def descent(name: str = name) -> float:
             model = SGDClassifier(loss=name, random_state=0)
-            return clock(lambda: model.partial_fit(X, y, classes=classes))
+            return seconds_of(lambda: model.partial_fit(X, y, classes=classes))
 
         fitted()  # compile
         work[f"discem MultinomialNB {loss}, epoch"] = epoch
@@ -115,16 +105,16 @@ def measure_numbers(X: np.ndarray, y: np.ndarray, repeat: int) -> tuple[Times, d
     """Fits of every method in turn, and an epoch of ours; also how many epochs a fit takes."""
     count = {}
     work: dict[str, Callable[[], float]] = {
-        "scikit-learn GaussianNB.fit": lambda: clock(lambda: naive_bayes.GaussianNB().fit(X, y)),
-        "scikit-learn LogisticRegression.fit, scaled": lambda: clock(
-            lambda: make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)).fit(X, y)
+        "scikit-learn GaussianNB.fit": lambda: seconds_of(naive_bayes.GaussianNB().fit, X, y),
+        "scikit-learn LogisticRegression.fit, scaled": lambda: seconds_of(
+            make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)).fit, X, y
         ),
     }
     for loss in ("nll", *LOSSES):
 
         def fitted(loss: str = loss) -> float:
             model = discem.GaussianNB(loss=loss, random_state=0)
-            seconds = clock(lambda: model.fit(X, y))
+            seconds = seconds_of(model.fit, X, y)
             count[f"discem GaussianNB {loss}, fit"] = model.n_iter_
             return seconds
 
@@ -162,7 +152,7 @@ print(time.perf_counter() - begun)
 """
 
 
-def in_process(code: str, **environment: str) -> list[str]:
+def printed_by(code: str, **environment: str) -> list[str]:
     """What a fresh interpreter prints."""
     surroundings = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"} | environment
     run = subprocess.run(
@@ -172,8 +162,8 @@ def in_process(code: str, **environment: str) -> list[str]:
 
 
 def measure_import(repeat: int) -> Times:
-    in_process(IMPORT)  # byte code
-    answers = [in_process(IMPORT) for _ in range(repeat)]
+    printed_by(IMPORT)  # byte code
+    answers = [printed_by(IMPORT) for _ in range(repeat)]
     if any(loaded == "True" for _, loaded in answers):
         print("note: `import discem` imports numba, which it should not", file=sys.stderr)
     return {"import discem, after sklearn.base": [float(seconds) for seconds, _ in answers]}
@@ -185,7 +175,7 @@ def measure_first_fit(repeat: int) -> Times:
     for name in ("GaussianNB", "MultinomialNB"):
         code = FIRST_FIT.format(name=name)
         with tempfile.TemporaryDirectory() as folder:
-            runs = [float(in_process(code, XDG_CACHE_HOME=folder)[0]) for _ in range(repeat + 1)]
+            runs = [float(printed_by(code, XDG_CACHE_HOME=folder)[0]) for _ in range(repeat + 1)]
         times[f"{name}, compiled code on disk"] = runs[1:]
         times[f"{name}, nothing on disk: compiles"] = runs[:1]
     return times
@@ -229,15 +219,8 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
     begun = time.perf_counter()
-    versions = {
-        "discem": discem.__version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scikit-learn": sklearn.__version__,
-        "numba": numba.__version__,
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, one thread used",
-    }
-    print(", ".join(f"{name} {value}" for name, value in versions.items()))
+    found = versions()
+    print(", ".join(f"{name} {value}" for name, value in found.items()))
 
     name, X, y = corpus(options.data)
     size = limits(X, int(y.max()) + 1)
@@ -259,7 +242,7 @@ def main() -> None:
     print(f"\nin all {time.perf_counter() - begun:.0f} s")
     if options.json:
         tables = {"words": words, "numbers": numbers, "import": imports, "first_fit": first}
-        content = {"versions": versions, "corpus": name, "limits": size, "seconds": tables}
+        content = {"versions": found, "corpus": name, "limits": size, "seconds": tables}
         options.json.write_text(json.dumps(content, indent=2) + "\n")
 
 

@@ -14,14 +14,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import sklearn
+from harness import clock, versions
 from sklearn import datasets, naive_bayes
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -81,9 +79,8 @@ def one_split(make: Callable[[int], Any], X, y, folds: int, seed: int) -> dict[s
     seconds = []
     cut = StratifiedKFold(folds, shuffle=True, random_state=seed)
     for train, test in cut.split(X, y):
-        begun = time.perf_counter()
-        model = make(seed).fit(X[train], y[train])
-        seconds.append(time.perf_counter() - begun)
+        model, spent = clock(make(seed).fit, X[train], y[train])
+        seconds.append(spent)
         probabilities[test] = model.predict_proba(X[test])
     correct = np.unique(y)[probabilities.argmax(axis=1)] == y
     return {
@@ -93,11 +90,11 @@ def one_split(make: Callable[[int], Any], X, y, folds: int, seed: int) -> dict[s
     }
 
 
-def compare(splits: int, folds: int, boosting: bool) -> list[dict[str, Any]]:
+def compare(sets: list[str], splits: int, folds: int, boosting: bool) -> list[dict[str, Any]]:
     """Every method on every data set."""
     results = []
-    for data, load in DATA.items():
-        X, y = load(return_X_y=True)
+    for data in sets:
+        X, y = DATA[data](return_X_y=True)
         for name, make in methods(boosting).items():
             make(0).fit(X[:: len(X) // 90], y[:: len(X) // 90])  # compile before the clock runs
             runs = [one_split(make, X, y, folds, seed) for seed in range(splits)]
@@ -118,25 +115,20 @@ def row(result: dict[str, Any]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--sets", nargs="+", choices=list(DATA), default=list(DATA))
     parser.add_argument("--splits", type=int, default=4, help="cuttings into folds (default 4)")
     parser.add_argument("--folds", type=int, default=5, help="folds of each (default 5)")
     parser.add_argument("--all", action="store_true", help="also gradient boosting, which is slow")
     parser.add_argument("--json", type=Path, metavar="OUT", help="write every number to this file")
     options = parser.parse_args()
-    versions = {
-        "discem": discem.__version__,
-        "scikit-learn": sklearn.__version__,
-        "numpy": np.__version__,
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-    }
+    found = versions()
     print(f"{options.folds}-fold cross-validation, {options.splits} splits, one thread")
-    print(", ".join(f"{name} {value}" for name, value in versions.items()))
+    print(", ".join(f"{name} {value}" for name, value in found.items()))
     print(f"{'data':<14} {'method':<27} {'accuracy':>16} {'log-loss':>16} {'fit, s':>9}")
     with threadpool_limits(1):
-        results = compare(options.splits, options.folds, options.all)
+        results = compare(options.sets, options.splits, options.folds, options.all)
     if options.json:
-        content = {"versions": versions, "folds": options.folds, "results": results}
+        content = {"versions": found, "folds": options.folds, "results": results}
         options.json.write_text(json.dumps(content, indent=2) + "\n")
 
 

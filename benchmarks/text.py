@@ -409,7 +409,10 @@ def main() -> None:
                     "discem": str(SETTINGS),
                 },
                 "results": results,
-                "summary": summarize(results),
+                "summary": {
+                    data: {name: value for name, value in line.items() if np.isfinite(value)}
+                    for data, line in summarize(results).items()
+                },
             }
             options.json.write_text(json.dumps(content, indent=2) + "\n")
     if {OURS, SVM} <= set(names) and results:

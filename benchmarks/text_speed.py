@@ -36,13 +36,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from harness import use_one_core, versions, words_clock
+from harness import seconds_of, use_one_core, versions, words_clock
 from peers import VowpalWabbit, dicts
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
-from speed import LOSSES, Times, clock, epochs, show, take_turns
+from speed import LOSSES, Times, epochs, show, take_turns
 from text import SETTINGS, find_sets, read
 from threadpoolctl import threadpool_limits
 
@@ -66,7 +66,7 @@ def measure_pass(X: sp.csr_matrix, y: np.ndarray, loss: str, repeat: int) -> Tim
 
     def descent() -> float:
         peer = SGDClassifier(loss=LOSSES[loss], random_state=0)
-        return clock(lambda: peer.partial_fit(X, y, classes=classes))
+        return seconds_of(lambda: peer.partial_fit(X, y, classes=classes))
 
     work: dict[str, Callable[[], float]] = {
         f"discem MultinomialNB {loss}, epoch": lambda: epochs(model, X, y),
@@ -93,12 +93,12 @@ def measure_stream(texts: list[str], X: sp.csr_matrix, y: np.ndarray, repeat: in
 
     def ours(loss: str) -> float:
         model = discem.MultinomialNB(loss=loss, random_state=0)
-        return share * clock(lambda: [model.partial_fit(*batch) for batch in batches])
+        return share * seconds_of(lambda: [model.partial_fit(*batch) for batch in batches])
 
     def ours_from_strings() -> float:
         model = discem.TextClassifier(random_state=0)
         parts = [(strings[first:last], labels[first:last]) for first, last in cuts]
-        return share * clock(lambda: [model.partial_fit(*part) for part in parts])
+        return share * seconds_of(lambda: [model.partial_fit(*part) for part in parts])
 
     for loss in ("nll", *LOSSES):
         ours(loss)  # compile
@@ -143,11 +143,13 @@ def river_streams(
                     model.predict_proba_one(row)
                 model.learn_one(row, label)
 
-        return clock(work) * BATCH / max(len(pairs), 1)
+        return seconds_of(work) * BATCH / max(len(pairs), 1)
 
     def learn_frames() -> float:
         model = naive_bayes.MultinomialNB()
-        return clock(lambda: [model.learn_many(*frame) for frame in frames]) * BATCH / len(labels)
+        return (
+            seconds_of(lambda: [model.learn_many(*frame) for frame in frames]) * BATCH / len(labels)
+        )
 
     def from_strings() -> Any:
         words = feature_extraction.BagOfWords(lowercase=True)
@@ -184,7 +186,7 @@ def measure_fits(
     }
 
     def fit(method: str) -> float:
-        seconds = clock(lambda: models[method].fit(*train))
+        seconds = seconds_of(lambda: models[method].fit(*train))
         notes[method] = f"(accuracy {models[method].score(*test):.4f})"
         return seconds
 
@@ -202,12 +204,12 @@ def measure_default(texts: list[str], y: np.ndarray, repeat: int) -> Times:
 
     def ours() -> float:
         with words_clock() as own:
-            seconds = clock(lambda: discem.TextClassifier(random_state=0).fit(texts, y))
+            seconds = seconds_of(lambda: discem.TextClassifier(random_state=0).fit(texts, y))
         words.append(sum(own))
         return seconds - words[-1]
 
     work = {
-        "LinearSVC, fit": lambda: clock(lambda: LinearSVC(random_state=0).fit(X, y)),
+        "LinearSVC, fit": lambda: seconds_of(lambda: LinearSVC(random_state=0).fit(X, y)),
         "TextClassifier, fit less words": ours,
     }
     return take_turns(work, repeat) | {"TextClassifier, words (CountVectorizer)": words}

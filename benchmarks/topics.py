@@ -20,6 +20,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from harness import versions
 from sklearn.feature_extraction.text import CountVectorizer
 
 from discem import TopicClassifier, inverse
@@ -92,7 +93,8 @@ def main() -> None:
                     flush=True,
                 )
     if options.json:
-        Path(options.json).write_text(json.dumps(results, indent=1))
+        content = {"versions": versions(), "results": results}
+        Path(options.json).write_text(json.dumps(content, indent=1))
 
 
 if __name__ == "__main__":

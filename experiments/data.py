@@ -94,7 +94,7 @@ def same_files(results: dict[str, dict]) -> Claim:
         seen = f"other figures for {', '.join(differ)}"
     if empty:
         seen += f", counting only documents with words in {', '.join(empty)}"
-    return Claim("Words, classes and documents of the stemmed sets", seen, not differ)
+    return Claim("The data table: words, classes, documents of the stemmed sets", seen, not differ)
 
 
 if __name__ == "__main__":

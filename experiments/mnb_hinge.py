@@ -58,7 +58,7 @@ def ncll_rises(found: mnb.Results) -> Claim:
         ),
     )
     return Claim(
-        "It tends to raise the NCLL",
+        "Hinge-MNB tends to raise the NCLL",
         f"After a first fall NCLL rises: {seen}.",
         all(mean[-1] > 1.1 * mean.min() for mean in means.values()),
     )
@@ -68,7 +68,7 @@ def perplexity_falls_first(found: mnb.Results) -> Claim:
     means = {run: found.mean(run, "perplexity") for run in found.runs}
     seen = mnb.each_run(found, lambda run: "{:.2f}, {:.2f}, {:.2f}".format(*means[run][[0, 1, -1]]))
     return Claim(
-        "Perplexity falls at the very beginning only",
+        "Hinge-MNB lowers perplexity at the very beginning only",
         f"At the start, after one epoch, and at the end: {seen}.",
         all(mean.argmin() == 1 and mean[-1] > mean[1] for mean in means.values()),
     )
@@ -82,7 +82,7 @@ def perplexity_rises_under_p1(found: mnb.Results) -> Claim:
     }
     seen = mnb.each_run(found, lambda run: f"{100 * rises[run]:+.0f} %")
     return Claim(
-        "This is much stronger under P1",
+        "Its perplexity then rises much more under P1 than under P2",
         f"From the first epoch to the last: {seen}.",
         all(rises[data, "hinge", "P1"] > rises[data, "hinge", "P2"] for data in found.sets),
     )

@@ -67,7 +67,7 @@ def perplexity_is_stable(found: mnb.Results) -> Claim:
     seen = mnb.each_run(found, lambda run: f"by {100 * (growth[run] - 1):.0f} %")
     light = [(growth[data, "ncll", "P1"], growth[data, "ncll", "P2"]) for data in found.sets]
     return Claim(
-        "Perplexity remains quite stable, most of all under P1",
+        "Its perplexity remains quite stable, most of all under P1",
         f"Between the first epoch and the last it varies: {seen}.",
         all(p1 < min(p2, STABLE) for p1, p2 in light),
     )

@@ -1,5 +1,6 @@
 """The benchmarks run, and the peer that was written for them does what it says."""
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -41,6 +42,48 @@ def test_text_prints_and_writes_every_method(tmp_path):
     assert svm is None
     assert "text against tfidf/linear-svc" in printed
     assert written["summary"]["docstrings"]["fit_ratio"] > 0
+
+
+def test_tabular_writes_the_sets_asked_for(tmp_path):
+    out = tmp_path / "tabular.json"
+    printed = run("tabular.py", "--sets", "wine", "--splits", 1, "--folds", 2, "--json", out)
+    written = json.loads(out.read_text())
+    assert written["versions"]["numba"]
+    assert {result["data"] for result in written["results"]} == {"wine"}
+    for result in written["results"]:
+        (figures,) = result["splits"]
+        assert result["method"] in printed
+        assert figures["accuracy"] > 0.9
+        assert figures["seconds"] > 0
+
+
+def test_missing_writes_figures_by_share(tmp_path):
+    out = tmp_path / "missing.json"
+    names = ["discem nll", "mean + LR, holes"]
+    printed = run("missing.py", "--quick", "--sets", "wine", "--methods", *names, "--json", out)
+    written = json.loads(out.read_text())
+    shares = written["settings"]["shares"]
+    for result, name in zip(written["results"], names, strict=True):
+        assert result["method"] == name
+        assert name in printed
+        (figures,) = result["splits"]
+        assert len(figures["accuracy"]) == len(figures["log_loss"]) == len(shares)
+        assert figures["accuracy"][0] > 0.9 > figures["accuracy"][-1]  # it is harder with less
+
+
+def test_holes_are_as_many_as_asked_and_rows_keep_their_labels(benchmarks):
+    spec = importlib.util.spec_from_file_location("holes", BENCHMARKS / "missing.py")
+    missing = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(missing)
+    X, rng = np.arange(3000.0).reshape(100, 30), np.random.default_rng(0)
+    holes = missing.with_holes(X, 0.3, rng)
+    assert np.isnan(holes).mean() == pytest.approx(0.3, abs=0.05)
+    assert np.array_equal(holes[~np.isnan(holes)], X[~np.isnan(holes)])
+    rows, labels = missing.training_rows(X, np.arange(100), 4, rng)
+    assert rows.shape == (400, 30)
+    whole = ~np.isnan(rows).all(axis=1)
+    assert np.array_equal(np.nanmax(rows[whole] // 30, axis=1), labels[whole])
+    assert np.std(np.isnan(rows).mean(axis=1)) > 0.2  # each row has a share of its own
 
 
 def test_scale_prints_and_writes_every_size(tmp_path):

@@ -92,7 +92,7 @@ def test_reproduce_toy_writes_pictures_numbers_and_the_page(run, tmp_path, monke
     assert parts["discem-nll-0"]["variance"] == pytest.approx([9, 16], rel=0.1)
     for loss in ("ncll", "hinge"):
         assert 0.85 < parts[f"discem-{loss}-0"]["accuracy"] < 0.98
-    told = " ".join(claim["paper"] for claim in written["claims"])
+    told = " ".join(claim["says"] for claim in written["claims"])
     assert all(printed in told for printed in ("78.6", "90.4", "90.6"))
     shown = {row[1]: row[2] for row in written["tables"][0]["rows"] if "defaults" in row[0]}
     assert shown["NLL"] == round(100 * parts["discem-nll-0"]["accuracy"], 1)

@@ -64,9 +64,9 @@ def page(tmp_path_factory, curves):
         shutil.copy(curves, folder / f"{name}.svg")
         pictures[name] = [{"name": name, "title": "Curves", "alt": "A falling curve."}]
     claims = [
-        {"paper": "NCLL is better.", "seen": "It is.", "holds": True},
-        {"paper": NASTY, "seen": "It is not.", "holds": False},
-        {"paper": "Ours: we add this.", "seen": "So it is.", "holds": True},
+        {"says": "NCLL is better.", "seen": "It is.", "holds": True, "ours": False},
+        {"says": NASTY, "seen": "It is not.", "holds": False, "ours": False},
+        {"says": "We add this.", "seen": "So it is.", "holds": True, "ours": True},
     ]
     table = {
         "title": "Accuracy",
@@ -86,7 +86,7 @@ def page(tmp_path_factory, curves):
         result(
             "steps",
             pictures=pictures["steps"],
-            claims=[{"paper": "x", "seen": "y", "holds": False}],
+            claims=[{"says": "x", "seen": "y", "holds": False, "ours": False}],
         ),
         result("toy", pictures=pictures["toy"], title=NASTY, claims=claims, tables=[table, wide]),
         result("mnb-hinge", pictures=pictures["mnb-hinge"], notes=["See `projection`.", "More."]),
@@ -133,7 +133,7 @@ def test_claims_of_the_paper_and_ours_are_told_apart(page):
     assert "1 of 2 agree" in html
     assert html.count("<dt>The paper says</dt>") == 2
     assert html.count("<dt>Our claim</dt>") == 2
-    assert "<dd>we add this.</dd>" in html
+    assert "<dd>We add this.</dd>" in html
 
 
 def test_what_was_not_run_says_why(page):

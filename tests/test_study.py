@@ -95,7 +95,7 @@ def test_parts_are_done_once_and_the_longest_first(experiment, tmp_path):
     assert told == [(f"{name}: b", 0.75, None), (f"{name}: a", 1.0, None)]
     assert list(content["parts"]) == ["a", "b"]
     assert content["command"] == f"discem reproduce {name} --seeds 4 --quick"
-    assert content["claims"] == [{"paper": "c", "seen": "s", "holds": True}]
+    assert content["claims"] == [{"says": "c", "seen": "s", "holds": True, "ours": False}]
     assert content == json.loads((tmp_path / f"{name}.json").read_text())
     assert {"drawn.png", "drawn.svg"} <= {path.name for path in tmp_path.iterdir()}
 

@@ -21,7 +21,6 @@ from ._svg import inline_svg
 from .study import ORDER
 
 OF_PAPER = 8  # experiments; the others of `ORDER` go beyond it
-OURS = "Ours: "  # begins a claim that the paper does not make
 Result = dict[str, Any]
 
 
@@ -139,12 +138,12 @@ def _scoreboard(results: Sequence[Result]) -> str:
         claims = [
             (place, claim)
             for place, claim in enumerate(result["claims"], start=1)
-            if not claim["paper"].startswith(OURS)
+            if not claim["ours"]
         ]
         verdicts += [claim["holds"] for _, claim in claims]
         items = "".join(
             f"<li>{_verdict(claim)}"
-            f'<a href="#{_claim_anchor(result, place)}">{to_html(claim["paper"])}</a></li>'
+            f'<a href="#{_claim_anchor(result, place)}">{to_html(claim["says"])}</a></li>'
             for place, claim in claims
         )
         if not items:
@@ -229,11 +228,11 @@ def _figure(folder: Path, result: Result) -> str:
     pictures = "\n".join(_picture(folder, picture) for picture in result["pictures"])
     claims = ""
     for place, claim in enumerate(result["claims"], start=1):
-        ours = claim["paper"].startswith(OURS) or not _of_paper(result["experiment"])
+        ours = claim["ours"] or not _of_paper(result["experiment"])
         claims += (
             f'<li id="{_claim_anchor(result, place)}" class="{_word(claim)}">{_verdict(claim)}<dl>'
             f"<dt>{'Our claim' if ours else 'The paper says'}</dt>"
-            f"<dd>{to_html(claim['paper'].removeprefix(OURS))}</dd>"
+            f"<dd>{to_html(claim['says'])}</dd>"
             f"<dt>We see</dt><dd>{to_html(claim['seen'])}</dd></dl></li>"
         )
     if not pictures:

@@ -59,11 +59,12 @@ class Part(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """A sentence of the paper (in our words), what we see, and whether the two agree."""
+    """A sentence of the paper in our words, or one of ours; what we see; whether they agree."""
 
-    paper: str
+    says: str
     seen: str
     holds: bool
+    ours: bool = False
 
 
 class Picture(NamedTuple):

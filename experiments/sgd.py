@@ -1,0 +1,321 @@
+"""Figures 3 and 4 of the supplement: sdEM against stochastic gradient descent, five steps each.
+
+Both train a linear classifier of two classes on raw word counts, one document at a time: SGD a
+logistic regression or a linear SVM with an L2 penalty of 1e-4, sdEM a multinomial naive Bayes under
+NCLL or hinge loss with the prior P1 (alpha = 1) or P2 (alpha = ln |W|). Steps are the paper's,
+
+    SGD: lambda / (1 + lambda 1e-4 t)          sdEM: 1 / (1 + lambda t)
+
+for lambda = 1, 0.1, ... 1e-7, each trained for ten epochs. Shown, as in the paper, are the five
+consecutive lambdas with the quickest convergence. Our rule for that sees training documents only:
+the share of them that was classified right in the first epoch, each before it was learnt from.
+
+SGD is scikit-learn's, which has no such step. It is given a constant one for every 250 documents,
+the formula's value in their middle, which is never off by more than 1.3 %.
+"""
+
+import os
+import warnings
+from functools import lru_cache
+from pathlib import Path
+
+import multinomial as mnb
+import numpy as np
+from sklearn import naive_bayes
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import SGDClassifier
+
+from discem import MultinomialNB, inverse
+from discem.datasets import load_text
+from discem.report.plots import COLOURS, REFERENCE, panels
+from discem.report.study import Claim, Part, Picture, Plan, Report, Table
+
+TITLE = "sdEM against stochastic gradient descent"
+PAPER = "Supplement, Figures 3 and 4"
+
+SETS = {"amazon14": "Amazon14", "imdb": "IMDB"}
+METHODS = {"sgd": "SGD", "P1": "sdEM P1", "P2": "sdEM P2"}
+PEERS = {"ncll": "logistic regression", "hinge": "SVM"}
+LAMBDAS = [10.0**-power for power in range(8)]
+SHOWN = 5  # lambdas
+PENALTY = 1e-4
+ROWS = 250  # that SGD takes with one step
+NEAR = 0.005  # to the best accuracy: it has arrived
+
+
+def parts(plan: Plan) -> list[Part]:
+    costs = {"amazon14": 2} if plan.quick else {"imdb": 70, "amazon14": 20}  # seconds
+    most = 4000 if plan.quick else None
+    found = []
+    for data, cost in costs.items():
+        rest = {"data": data, "most": most}
+        found.append(Part(f"{data}-lines", lines, rest, (data,), 2 * cost))
+        for seed in plan.seeds_or(1 if data == "imdb" else 3, quick=1):
+            for method in METHODS:
+                for loss in mnb.LOSSES:
+                    settings = rest | {"method": method, "loss": loss, "seed": seed}
+                    settings["epochs"] = 3 if plan.quick else 10
+                    name = f"{data}-{method}-{loss}-{seed}"
+                    found.append(Part(name, train, settings, (data,), cost))
+    return found
+
+
+# --- work -----------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def counts(data: str, most: int | None) -> tuple:
+    """Word counts and labels of the training documents, `most` of them, and of the test ones."""
+    (texts, labels), (more, others) = (load_text(data, subset=part) for part in ("train", "test"))
+    texts, labels = np.array(texts + more, dtype=object), np.array(labels + others)
+    test = np.arange(len(labels)) >= len(labels) - len(others)
+    other = Path(os.environ["DISCEM_DATA"], data, "heldout3000.txt")
+    if other.exists():  # the paper trains on more of the IMDB than is usual
+        test = np.isin(np.arange(len(labels)), np.loadtxt(other, dtype=int))
+    words = CountVectorizer(token_pattern="[a-z]+", dtype=np.float64)
+    X = words.fit_transform(texts[~test][:most])
+    return X, labels[~test][:most], words.transform(texts[test]), labels[test]
+
+
+def lines(data: str, most: int | None) -> dict:
+    """Test accuracy of what the curves are held against."""
+    X, y, X_test, y_test = counts(data, most)
+    models = {
+        "ncll": mnb.RIVALS["LR"](),
+        "hinge": mnb.RIVALS["SVM"](),
+        "P1": naive_bayes.MultinomialNB(alpha=1.0),
+        "P2": naive_bayes.MultinomialNB(alpha=float(np.log(X.shape[1]))),
+    }
+    warnings.simplefilter("ignore", ConvergenceWarning)  # raw counts: LIBLINEAR stops before
+    found = {name: model.fit(X, y).score(X_test, y_test) for name, model in models.items()}
+    return {"data": data, "documents": len(y), "words": X.shape[1]} | found
+
+
+def train(data: str, most: int | None, method: str, loss: str, epochs: int, seed: int) -> dict:
+    """For each lambda the test accuracy by epoch, and that of the first epoch's own documents."""
+    runs = [
+        descend(*counts(data, most), loss, lam, epochs, seed)
+        if method == "sgd"
+        else sdem(*counts(data, most), loss, mnb.PRIORS[method], lam, epochs, seed)
+        for lam in LAMBDAS
+    ]
+    return {"data": data, "method": method, "loss": loss, "seed": seed, "runs": runs}
+
+
+def sdem(X, y, X_test, y_test, loss, prior, lam, epochs, seed) -> dict:
+    """The paper's algorithm."""
+    accuracies = []
+    model = MultinomialNB(
+        loss=loss, prior=prior, init="prior", step=inverse(lam), projection="check", average=False,
+        max_iter=epochs, tol=None, random_state=seed,
+        callback=lambda model, _: accuracies.append(model.score(X_test, y_test)),
+    ).fit(X, y)  # fmt: skip
+    return {"accuracy": accuracies, "first": model.history_[0]["accuracy"]}
+
+
+def descend(X, y, X_test, y_test, loss, lam, epochs, seed) -> dict:
+    """Stochastic gradient descent as the paper has it."""
+    name = {"ncll": "log_loss", "hinge": "hinge"}[loss]
+    model = SGDClassifier(name, alpha=PENALTY, learning_rate="constant", eta0=lam)
+    rng = np.random.default_rng(seed)
+    accuracies, right, t = [], [], 0
+    for epoch in range(epochs):
+        order = rng.permutation(len(y))
+        rows, labels = X[order], y[order]
+        for start in range(0, len(y), ROWS):
+            some = slice(start, start + ROWS)
+            if epoch == 0 and t:
+                right.extend(model.predict(rows[some]) == labels[some])
+            middle = t + len(labels[some]) / 2
+            model.set_params(eta0=lam / (1 + lam * PENALTY * middle))
+            model.partial_fit(rows[some], labels[some], classes=np.unique(y))
+            t += len(labels[some])
+        accuracies.append(model.score(X_test, y_test))
+    return {"accuracy": accuracies, "first": float(np.mean(right))}
+
+
+# --- what it says ---------------------------------------------------------------------------------
+
+
+def report(results: dict[str, dict]) -> Report:
+    line = {each["data"]: each for each in results.values() if "words" in each}
+    found: dict = {}  # (loss, data, method): one a seed
+    for each in results.values():
+        if "runs" in each:
+            found.setdefault((each["loss"], each["data"], each["method"]), []).append(shown(each))
+    places = [
+        (loss, data)
+        for loss in mnb.LOSSES
+        for data in SETS
+        if data in line and all((loss, data, method) in found for method in METHODS)
+    ]
+    if not places:
+        return Report()
+    return Report(
+        [draw(loss, places, found, line) for loss in mnb.LOSSES],
+        claims(places, found, line),
+        [table(places, found, line)],
+        [
+            "The paper shows these curves without saying what follows from them; the comparison "
+            "of epochs is ours. The lambdas shown are the five consecutive ones whose training "
+            "documents were classified best in the first epoch, before they were learnt from.",
+            "Epochs until half a point from the best are a noisy figure: the best is the highest "
+            "of fifty test accuracies, seeds differ by several epochs, and the IMDB has one run. "
+            "Differences of an epoch or two between methods are within that spread.",
+            "The lambda that is best in the first epoch is a cautious one for sdEM: larger steps "
+            "end higher. SGD loses less by the same rule, which was fixed before the results.",
+            "On raw counts LIBLINEAR's SVM ends at its limit of iterations, unconverged, and SGD "
+            "with the same loss is more accurate: to be close to that line says little.",
+            "Amazon14 stands in for Amazon12, which could not be had: same kind, a thirteenth of "
+            "the size. The split of the IMDB has the paper's sizes, the choice of documents is "
+            "ours. Its 3 000 test documents leave a standard error of 0.6 points.",
+        ],
+    )
+
+
+def shown(run: dict) -> dict:
+    """The curves of the five lambdas shown, and figures of them."""
+    first = np.array([each["first"] for each in run["runs"]])
+    start = int(np.convolve(first, np.ones(SHOWN), "valid").argmax())
+    curves = np.array([each["accuracy"] for each in run["runs"]])[start : start + SHOWN]
+    near = curves >= curves.max() - NEAR
+    return {
+        "lambdas": LAMBDAS[start : start + SHOWN],
+        "curves": curves,
+        "first": np.median(curves[:, 0]),
+        "best": curves.max(),
+        "last": curves[:, -1].max(),
+        "chosen": curves[first[start : start + SHOWN].argmax(), -1],  # by training documents
+        "arrival": 1 + near.any(axis=0).argmax(),  # the epoch in which one comes near the best
+        "arrive": near.any(axis=1).sum(),  # how many of them do, ever
+    }
+
+
+def average(runs: list[dict], figure: str) -> float:
+    """Over seeds."""
+    return float(np.mean([run[figure] for run in runs]))
+
+
+def claims(places: list, found: dict, line: dict) -> list[Claim]:
+    def ahead(sentence: str, figure: str, unit: float, sign: int) -> Claim:
+        """That sdEM with either prior is not behind SGD anywhere, on average over seeds."""
+
+        def say(runs: list[dict]) -> str:
+            values = [unit * float(run[figure]) for run in runs]
+            spread = f" ({min(values):.1f} to {max(values):.1f})" if len(values) > 1 else ""
+            return f"{np.mean(values):.1f}{spread}"
+
+        seen = (
+            f"{mnb.LOSSES[loss]} on {SETS[data]}: "
+            + ", ".join(f"{name} {say(found[loss, data, m])}" for m, name in METHODS.items())
+            for loss, data in places
+        )
+        holds = all(
+            sign * (average(found[*place, prior], figure) - average(found[*place, "sgd"], figure))
+            >= 0
+            for place in places
+            for prior in mnb.PRIORS
+        )
+        return Claim(sentence, "; ".join(seen), holds, ours=True)
+
+    def close(loss: str) -> Claim:
+        """With the lambda that training documents chose: the best on the test part is hindsight."""
+        rows = {
+            f"{SETS[data]}, {prior}": [
+                100 * (average(found[loss, data, prior], figure) - line[data][loss])
+                for figure in ("chosen", "last")
+            ]
+            for each, data in places
+            if each == loss
+            for prior in mnb.PRIORS
+        }
+        return Claim(
+            f"{mnb.LOSSES[loss]}-MNB comes close to LIBLINEAR's {PEERS[loss]} (we ask: at most a "
+            "point below)",
+            "points above it after the last epoch, with the lambda that was best on training "
+            "documents in the first (in brackets the best of the five on the test part, which "
+            "nobody can choose): "
+            + "; ".join(f"{name} {own:+.1f} ({best:+.1f})" for name, (own, best) in rows.items()),
+            all(own >= -1 for own, _ in rows.values()),
+        )
+
+    return [
+        *(close(loss) for loss in mnb.LOSSES),
+        ahead(
+            "From five lambdas each, sdEM needs no more epochs than SGD until one of them "
+            "is within half a point of the best accuracy that the method reaches",
+            "arrival", 1, -1,
+        ),
+        ahead(
+            "The middle one of the five lambdas is more accurate with sdEM than with SGD "
+            "after one epoch, in %: the choice of the step matters less",
+            "first", 100, 1,
+        ),
+        ahead(
+            "With the lambda that was best on training documents in the first epoch, sdEM "
+            "is no less accurate than SGD after the last one, in %",
+            "chosen", 100, 1,
+        ),
+    ]  # fmt: skip
+
+
+def table(places: list, found: dict, line: dict) -> Table:
+    columns = [
+        "data", "loss", "method", "lambdas", "first epoch, median of five",
+        "last epoch, lambda of training", "best of all",
+        "epochs to within 0.5 points", "lambdas that get there", "LIBLINEAR", "plain MNB",
+    ]  # fmt: skip
+    rows = []
+    for loss, data in places:
+        for method, name in METHODS.items():
+            runs = found[loss, data, method]
+            lambdas = runs[0]["lambdas"]
+            rows.append(
+                [SETS[data], mnb.LOSSES[loss], name, f"{lambdas[0]:g} to {lambdas[-1]:g}"]
+                + [round(100 * average(runs, figure), 1) for figure in ("first", "chosen", "best")]
+                + [round(average(runs, figure), 1) for figure in ("arrival", "arrive")]
+                + [round(100 * line[data][loss], 1)]
+                + [round(100 * line[data][method], 1) if method in mnb.PRIORS else None]
+            )
+    sets = dict.fromkeys(data for _, data in places)
+    seeds = ", ".join(f"{len(found['ncll', data, 'sgd'])} on {SETS[data]}" for data in sets)
+    return Table("Test accuracy, %, and epochs", columns, rows, f"Means over seeds: {seeds}.")
+
+
+def draw(loss: str, places: list, found: dict, line: dict) -> Picture:
+    sets = [data for each, data in places if each == loss]
+    figure, axes = panels(len(METHODS), len(sets), height=3.0, sharex=True, sharey="row")
+    for row, data in zip(axes, sets, strict=True):
+        for axis, (method, name) in zip(row, METHODS.items(), strict=True):
+            run = found[loss, data, method][0]
+            epochs = range(1, run["curves"].shape[1] + 1)
+            for lam, curve, colour in zip(run["lambdas"], run["curves"], COLOURS, strict=False):
+                label = f"{lam:g}" if lam < run["lambdas"][0] else f"λ = {lam:g}"
+                axis.plot(epochs, 100 * curve, "o-", markersize=3, color=colour, label=label)
+            axis.axhline(100 * line[data][loss], **REFERENCE)
+            if method in mnb.PRIORS:
+                axis.axhline(100 * line[data][method], **REFERENCE | {"linestyle": "dotted"})
+            axis.set_title(f"{SETS[data]}: {name}")
+            axis.xaxis.get_major_locator().set_params(integer=True)
+            axis.legend(
+                loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=SHOWN, fontsize=7.5,
+                handlelength=0.8, handletextpad=0.3, columnspacing=0.7,
+            )  # fmt: skip
+        middle = 100 * line[data][loss]
+        row[0].set(ylim=(middle - 15, middle + 3), ylabel="test accuracy, %")
+    for axis in axes[-1]:
+        axis.set(xlabel="epoch")
+    return Picture(
+        f"sgd-{loss}",
+        figure,
+        f"{mnb.LOSSES[loss]}: accuracy by epoch with five steps each, seed 0. Dashed: LIBLINEAR's "
+        f"{PEERS[loss]}; dotted: multinomial naive Bayes",
+        "Curves with large steps jump between epochs, those of SGD most; some leave the panel.",
+    )
+
+
+if __name__ == "__main__":
+    from discem.cli import main
+
+    main("reproduce", "sgd")

@@ -1,0 +1,265 @@
+"""SGD and what goes beyond the paper: the rules that choose, the figures that claims rest on."""
+
+import json
+
+import numpy as np
+import pytest
+
+from discem.report import study
+
+NAMES = ("sgd", "steps", "tables", "missing", "text")
+
+
+@pytest.fixture
+def reviews(tmp_path, monkeypatch):
+    """Two classes that share most words, as a data set of its own."""
+    rng = np.random.default_rng(0)
+    for part, n in (("train", 300), ("test", 100)):
+        lines = []
+        for i in range(n):
+            label = ("neg", "pos")[i % 2]
+            words = [*rng.choice(["the", "film", "is"], 6), *rng.choice([label, "so"], 3)]
+            lines.append(f"{label}\t{' '.join(words)}\n")
+        (tmp_path / "films").mkdir(exist_ok=True)
+        (tmp_path / "films" / f"{part}.txt").write_text("".join(lines))
+    monkeypatch.setenv("DISCEM_DATA", str(tmp_path))
+    return tmp_path / "films"
+
+
+@pytest.fixture
+def sgd():
+    module = study.load("sgd")
+    module.counts.cache_clear()
+    return module
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_done_is_nothing_said(name):
+    report = study.load(name).report({})
+    assert not (report.pictures or report.claims or report.tables)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("quick", [True, False])
+def test_parts_have_names_of_their_own_and_settings_that_json_holds(name, quick):
+    parts = study.load(name).parts(study.Plan(quick=quick))
+    assert len({part.name for part in parts}) == len(parts)
+    for part in parts:
+        assert json.loads(json.dumps(part.settings)) == part.settings
+        assert "/" not in part.name
+
+
+# --- sgd ------------------------------------------------------------------------------------------
+
+
+def test_sgd_takes_the_split_that_is_given(sgd, reviews):
+    X, _, X_test, _ = sgd.counts("films", None)
+    assert (X.shape[0], X_test.shape[0]) == (300, 100)
+    np.savetxt(reviews / "heldout3000.txt", [0, 1, 399], fmt="%d")
+    sgd.counts.cache_clear()
+    X, _, X_test, y_test = sgd.counts("films", None)
+    assert (X.shape[0], X_test.shape[0]) == (397, 3)
+    assert y_test.tolist() == ["neg", "pos", "pos"]
+
+
+def test_sgd_steps_are_those_of_the_paper(sgd, reviews, monkeypatch):
+    steps = []
+
+    class Spy(sgd.SGDClassifier):
+        def partial_fit(self, X, y, classes):
+            steps.append(self.eta0)
+            assert self.alpha == 1e-4
+            return super().partial_fit(X, y, classes)
+
+    monkeypatch.setattr(sgd, "SGDClassifier", Spy)
+    monkeypatch.setattr(sgd, "ROWS", 1)
+    sgd.descend(*sgd.counts("films", None), "ncll", 0.5, 2, 0)
+    t = np.arange(600) + 0.5
+    assert steps == pytest.approx(0.5 / (1 + 0.5 * 1e-4 * t))
+
+
+@pytest.mark.parametrize("method", ["sgd", "P1", "P2"])
+def test_sgd_learns_what_there_is_to_learn(sgd, reviews, method):
+    result = sgd.train("films", None, method, "ncll", 3, 0)
+    accuracy = np.array([run["accuracy"] for run in result["runs"]])
+    assert accuracy.shape == (len(sgd.LAMBDAS), 3)
+    assert accuracy.max() > 0.85  # one document in eight has no word of its label
+    assert max(run["first"] for run in result["runs"]) > 0.7
+
+
+def runs_of(first, accuracy):
+    return [{"first": f, "accuracy": a} for f, a in zip(first, accuracy, strict=True)]
+
+
+def test_sgd_shows_five_lambdas_that_training_documents_chose(sgd):
+    first = [0.5, 0.6, 0.7, 0.8, 0.7, 0.6, 0.5, 0.5]  # best in the middle
+    accuracy = [[0.99, 0.99]] * 1 + [[0.7, 0.8]] * 6 + [[0.99, 0.99]]  # the test says: the ends
+    found = sgd.shown({"runs": runs_of(first, accuracy)})
+    assert found["lambdas"] == sgd.LAMBDAS[1:6]
+    assert found["best"] == 0.8
+
+
+def test_sgd_counts_epochs_until_one_lambda_is_near_the_best(sgd):
+    accuracy = [[0.5, 0.5, 0.5]] * 8
+    accuracy[0], accuracy[1] = [0.7, 0.796, 0.79], [0.6, 0.7, 0.8]
+    found = sgd.shown({"runs": runs_of([0.9] * 5 + [0.5] * 3, accuracy)})
+    assert found["arrival"] == 2
+    assert found["arrive"] == 2
+    assert found["last"] == 0.8
+    assert found["chosen"] == 0.79
+
+
+def sgd_results(sgd, quick):
+    """`quick` methods are right from the first epoch, others from the third."""
+    results = {
+        "lines": {"data": "imdb", "words": 9, "ncll": 0.8, "hinge": 0.8, "P1": 0.7, "P2": 0.7}
+    }
+    for method in sgd.METHODS:
+        curve = [0.8, 0.8, 0.8] if method in quick else [0.6, 0.6, 0.8]
+        for loss in ("ncll", "hinge"):
+            results[f"{method}-{loss}"] = {
+                "data": "imdb", "method": method, "loss": loss, "seed": 0,
+                "runs": runs_of([0.7] * 8, [curve] * 8),
+            }  # fmt: skip
+    return results
+
+
+def test_sgd_claims_follow_the_figures(sgd):
+    with study.style():
+        for quick, expected in ((("P1", "P2"), True), (("sgd",), False)):
+            report = sgd.report(sgd_results(sgd, quick))
+            ours = [claim for claim in report.claims if claim.paper.startswith("Ours")]
+            assert [claim.holds for claim in ours] == [expected, expected, True]  # all end alike
+            assert "3.0" in ours[0].seen
+            assert len(report.pictures) == 2
+
+
+def test_sgd_does_not_choose_lambda_on_the_test_part(sgd):
+    """Closeness to LIBLINEAR is that of the lambda which training documents chose."""
+    results = sgd_results(sgd, ("P1", "P2"))
+    for each in results.values():
+        if "runs" in each:  # the first lambda is best in training, the second on the test part
+            each["runs"] = runs_of([0.9, 0.8, 0.8, 0.8, 0.8, 0.1, 0.1, 0.1], [[0.7] * 3] * 8)
+            each["runs"][1]["accuracy"] = [0.8] * 3
+    with study.style():
+        claims = [claim for claim in sgd.report(results).claims if "LIBLINEAR" in claim.paper]
+    assert [claim.holds for claim in claims] == [False, False]
+    assert "-10.0 (+0.0)" in claims[0].seen
+
+
+# --- steps ----------------------------------------------------------------------------------------
+
+
+def test_steps_inside_survive_what_check_steps_do_not():
+    steps = study.load("steps")
+    results = {loss: steps.train("wine", loss, True, 0) for loss in ("ncll", "hinge")}
+    for result in results.values():
+        least = {way: min(run["accuracy"]) for way, run in result["runs"].items()}
+        assert least[steps.CHECK] < 0.6 < 0.85 < least[steps.INTERIOR]
+        assert all(all(run["finite"]) for run in result["runs"].values())
+    with study.style():
+        report = steps.report(results)
+    assert all(claim.holds for claim in report.claims)
+    swapped = {  # were it the other way round, it would be said
+        loss: result
+        | {"runs": dict(zip(steps.WAYS, reversed(result["runs"].values()), strict=True))}
+        for loss, result in results.items()
+    }
+    with study.style():
+        assert not any(claim.holds for claim in steps.report(swapped).claims)
+
+
+# --- benchmarks -----------------------------------------------------------------------------------
+
+
+def test_without_benchmarks_there_is_a_reason(monkeypatch, tmp_path):
+    tables = study.load("tables")
+    monkeypatch.setattr(tables, "__file__", str(tmp_path / "experiments" / "tables.py"))
+    with pytest.raises(study.NotPossibleError, match="clone of the repository"):
+        tables.benchmark("tabular.py")
+
+
+def test_a_benchmark_that_fails_says_why():
+    with pytest.raises(RuntimeError, match="unrecognized arguments"):
+        study.load("tables").benchmark("tabular.py", "--no-such-option")
+
+
+def test_tables_are_measured_and_reported():
+    tables = study.load("tables")
+    result = tables.measure("wine", splits=1, boosting=False)
+    assert result["versions"]["discem"]
+    with study.style():
+        report = tables.report({"wine": result})
+    accuracies = {row[1]: row[2] for row in report.tables[0].rows}
+    assert accuracies[tables.NCLL] > 95
+    for each in result["results"]:
+        if each["method"] == tables.NCLL:
+            each["splits"][0]["accuracy"] = 0.5  # claims are no decoration
+    with study.style():
+        holds = {claim.paper: claim.holds for claim in tables.report({"wine": result}).claims}
+    assert not holds["NCLL training is more accurate than naive Bayes"]
+
+
+def missing_results(accuracy):
+    shares = [tenth / 10 for tenth in range(10)]
+    results = [
+        {
+            "data": "wine",
+            "method": method,
+            "splits": [
+                {
+                    "accuracy": [value] * 10,
+                    "log_loss": [0.1] * 10,
+                    "seconds": 1.0,
+                    "predict_ms": 1.0,
+                }
+            ],
+        }
+        for method, value in accuracy.items()
+    ]
+    return {"wine": {"settings": {"shares": shares}, "results": results}}
+
+
+def test_missing_names_the_best_rival():
+    missing = study.load("missing")
+    accuracy = {"discem nll": 0.8, "discem ncll": 0.7, "discem ncll, holes": 0.85}
+    accuracy |= {"mean + LR, holes": 0.6, "kNN + LR": 0.9}
+    with study.style():
+        claims = missing.report(missing_results(accuracy)).claims
+        better = missing.report(missing_results(accuracy | {"kNN + LR": 0.5})).claims
+    assert [claim.holds for claim in claims] == [True, True, True, False]
+    assert "wine -5.0 (kNN + LR)" in claims[-1].seen
+    assert better[-1].holds
+
+
+def text_results(accuracy):
+    return {
+        "r8": {
+            "results": [
+                {"data": "r8", "method": "counts/vw-10", "runs": [], "reason": "is not installed"}
+            ]
+            + [
+                {
+                    "data": "r8",
+                    "method": method,
+                    "runs": [
+                        {"accuracy": value, "log_loss": None if "svc" in method else 0.1}
+                        | {"fit": 1.0, "words": 1.0, "predict": 0.1}
+                    ],
+                }
+                for method, value in accuracy.items()
+            ]
+        }
+    }
+
+
+def test_text_compares_with_the_svm_and_names_who_is_absent():
+    text = study.load("text")
+    accuracy = {"text": 0.95, "tfidf/linear-svc": 0.94, "counts/mnb": 0.9}
+    with study.style():
+        report = text.report(text_results(accuracy))
+        worse = text.report(text_results(accuracy | {"text": 0.93}))
+    assert [claim.holds for claim in report.claims] == [True, True]  # no logistic regression here
+    assert [claim.holds for claim in worse.claims] == [False, True]
+    assert "Vowpal Wabbit" in report.notes[-1]
+    assert report.tables[0].rows[1][4] is None  # an SVM has no log-loss

@@ -64,6 +64,7 @@ def methods(boosting: bool) -> dict[str, Callable[[int], Any]]:
         "discem GaussianNB, hinge": lambda seed: Calibrated(
             discem.GaussianNB(loss="hinge", random_state=seed), seed
         ),
+        "discem MixtureClassifier, ncll": lambda seed: discem.MixtureClassifier(random_state=seed),
         "LogisticRegression, scaled": logistic,
     }
     if boosting:

@@ -5,13 +5,8 @@ stands between blanks, those of the reviews (imdb, amazon14) runs of letters in 
 paper does not say how it cut its own. Documents without a word count as documents.
 """
 
-import os
-from pathlib import Path
+from multinomial import STEMMED, documents, vectorizer
 
-import numpy as np
-from sklearn.feature_extraction.text import CountVectorizer
-
-from discem.datasets import load_text
 from discem.report.study import Claim, Part, Plan, Report, Table
 
 TITLE = "The data sets"
@@ -27,7 +22,6 @@ PRINTED = {
     "amazon14": (86914, 2, 267875, 100556),
     "cade": (157483, 12, 27322, 13661),
 }
-STEMMED = ("20ng", "r52", "r8", "webkb", "cade")  # byte for byte what the paper used
 SECONDS = {"imdb": 20.0}
 
 
@@ -39,17 +33,9 @@ def parts(plan: Plan) -> list[Part]:
 
 
 def describe(data: str) -> dict[str, int]:
-    texts, labels = load_text(data)
-    more, _ = load_text(data, subset="test")
-    n_train, n_test = len(texts), len(more)
-    held = Path(os.environ["DISCEM_DATA"], data, "heldout3000.txt")
-    if held.exists():  # a split of the paper's sizes: line numbers over train, then test
-        test = set(np.loadtxt(held, dtype=int).tolist())
-        texts = [text for place, text in enumerate(texts + more) if place not in test]
-        n_train, n_test = len(texts), len(test)
-    pattern = r"\S+" if data in STEMMED else "[a-z]+"
-    words = CountVectorizer(token_pattern=pattern).fit(texts).vocabulary_
-    figures = zip(FIGURES, (len(words), len(set(labels)), n_train, n_test), strict=True)
+    (texts, labels), (others, _) = documents(data)
+    words = vectorizer(data).fit(texts).vocabulary_
+    figures = zip(FIGURES, (len(words), len(set(labels)), len(texts), len(others)), strict=True)
     return dict(figures) | {"empty": sum(not text.strip() for text in texts)}
 
 

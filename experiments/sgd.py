@@ -14,20 +14,16 @@ SGD is scikit-learn's, which has no such step. It is given a constant one for ev
 the formula's value in their middle, which is never off by more than 1.3 %.
 """
 
-import os
 import warnings
-from functools import lru_cache
-from pathlib import Path
 
 import multinomial as mnb
 import numpy as np
+from multinomial import counts
 from sklearn import naive_bayes
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import SGDClassifier
 
 from discem import MultinomialNB, inverse
-from discem.datasets import load_text
 from discem.report.plots import COLOURS, REFERENCE, panels
 from discem.report.study import Claim, Part, Picture, Plan, Report, Table
 
@@ -62,20 +58,6 @@ def parts(plan: Plan) -> list[Part]:
 
 
 # --- work -----------------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=1)
-def counts(data: str, most: int | None) -> tuple:
-    """Word counts and labels of the training documents, `most` of them, and of the test ones."""
-    (texts, labels), (more, others) = (load_text(data, subset=part) for part in ("train", "test"))
-    texts, labels = np.array(texts + more, dtype=object), np.array(labels + others)
-    test = np.arange(len(labels)) >= len(labels) - len(others)
-    other = Path(os.environ["DISCEM_DATA"], data, "heldout3000.txt")
-    if other.exists():  # the paper trains on more of the IMDB than is usual
-        test = np.isin(np.arange(len(labels)), np.loadtxt(other, dtype=int))
-    words = CountVectorizer(token_pattern="[a-z]+", dtype=np.float64)
-    X = words.fit_transform(texts[~test][:most])
-    return X, labels[~test][:most], words.transform(texts[test]), labels[test]
 
 
 def lines(data: str, most: int | None) -> dict:

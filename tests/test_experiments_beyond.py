@@ -128,7 +128,7 @@ def test_sgd_claims_follow_the_figures(sgd):
     with study.style():
         for quick, expected in ((("P1", "P2"), True), (("sgd",), False)):
             report = sgd.report(sgd_results(sgd, quick))
-            ours = [claim for claim in report.claims if claim.paper.startswith("Ours")]
+            ours = [claim for claim in report.claims if claim.ours]
             assert [claim.holds for claim in ours] == [expected, expected, True]  # all end alike
             assert "3.0" in ours[0].seen
             assert len(report.pictures) == 2
@@ -142,7 +142,7 @@ def test_sgd_does_not_choose_lambda_on_the_test_part(sgd):
             each["runs"] = runs_of([0.9, 0.8, 0.8, 0.8, 0.8, 0.1, 0.1, 0.1], [[0.7] * 3] * 8)
             each["runs"][1]["accuracy"] = [0.8] * 3
     with study.style():
-        claims = [claim for claim in sgd.report(results).claims if "LIBLINEAR" in claim.paper]
+        claims = [claim for claim in sgd.report(results).claims if "LIBLINEAR" in claim.says]
     assert [claim.holds for claim in claims] == [False, False]
     assert "-10.0 (+0.0)" in claims[0].seen
 
@@ -196,7 +196,7 @@ def test_tables_are_measured_and_reported():
         if each["method"] == tables.NCLL:
             each["splits"][0]["accuracy"] = 0.5  # claims are no decoration
     with study.style():
-        holds = {claim.paper: claim.holds for claim in tables.report({"wine": result}).claims}
+        holds = {claim.says: claim.holds for claim in tables.report({"wine": result}).claims}
     assert not holds["NCLL training is more accurate than naive Bayes"]
 
 

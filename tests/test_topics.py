@@ -466,13 +466,14 @@ def accuracy(data, **options):
 
 def test_defaults_on_the_official_splits(official):
     ncll, hinge, nll = (accuracy(official, loss=loss) for loss in ("ncll", "hinge", "nll"))
-    wanted = {"webkb": 0.885, "r8": 0.962}[official[0]]
-    assert min(ncll, hinge) >= wanted - 0.002  # two seeds only
+    assert min(ncll, hinge) >= {"webkb": 0.89, "r8": 0.962}[official[0]]
     assert hinge > nll
-    assert ncll > nll - 0.004  # on r8 they are level
+    assert ncll > nll - 0.003  # on r8 they are level
 
 
 def test_the_prior_and_start_of_the_paper(official):
     options = {"prior": "paper", "init": "prior", "tol": None}
-    ncll = accuracy(official, step=inverse(1e-3), average=True, **options)
-    assert ncll >= {"webkb": 0.855, "r8": 0.955}[official[0]] - 0.01  # two seeds only
+    options |= {"step": inverse(1e-3), "average": True}
+    ncll, hinge = (accuracy(official, loss=loss, **options) for loss in ("ncll", "hinge"))
+    # over ten seeds 0.855 and 0.955 or a hair less; on webkb seeds differ by two points
+    assert min(ncll, hinge) >= {"webkb": 0.845, "r8": 0.952}[official[0]]

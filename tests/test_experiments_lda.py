@@ -1,0 +1,143 @@
+"""The experiments with topics: what they measure, and what they conclude from it."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from discem import TopicClassifier
+from discem.report import study
+
+lda, losses = study.load("lda"), study.load("lda-losses")
+QUICK = study.Plan(quick=True)
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    """Two classes of two kinds of documents each, and an empty one, as `webkb`."""
+    rng = np.random.default_rng(0)
+    kinds = [[f"{a}{i}" for i in range(5)] for a in "abcd"]
+    (tmp_path / "webkb").mkdir()
+    for subset, n in (("train", 60), ("test", 30)):
+        lines = [f"{'xy'[k // 2]}\t{' '.join(rng.choice(kinds[k], 12))}" for k in [0, 1, 2, 3] * n]
+        (tmp_path / "webkb" / f"{subset}.txt").write_text("\n".join([*lines, "x\t", ""]))
+    monkeypatch.setenv("DISCEM_DATA", str(tmp_path))
+    lda.counts.cache_clear()
+    yield
+    lda.counts.cache_clear()
+
+
+@pytest.mark.parametrize("way", lda.WAYS)
+def test_accuracy_after_each_epoch(data, way):
+    run = {"way": way, "data": "webkb", "loss": "ncll", "seed": 0}
+    result = lda.train(epochs=3, **run)
+    assert len(result["accuracy"]) == 3
+    assert result["accuracy"][-1] > 0.98
+    assert result["accuracy"][:1] == lda.train(epochs=1, **run)["accuracy"]
+
+
+@pytest.mark.parametrize("way", lda.WAYS)
+def test_losses_are_of_the_model_at_the_end_of_an_epoch(data, way):
+    result = losses.train(way=way, data="webkb", loss="ncll", epochs=2, seed=0)
+    assert {len(result[name]) for name in losses.FIGURES} == {3}
+    X, y, *_ = lda.counts("webkb")
+    model = TopicClassifier(max_iter=2, random_state=0, **lda.options(way, "ncll")).fit(X, y)
+    joint = model.predict_joint_log_proba(X)
+    own = joint[np.arange(len(y)), np.searchsorted(model.classes_, y)]
+    others = np.where(np.arange(2) == np.searchsorted(model.classes_, y)[:, None], -np.inf, joint)
+    hinge = np.maximum(0.0, 1.0 - own + others.max(axis=1)).mean()
+    assert result["ncll"][-1] == pytest.approx((model.score_samples(X) - own).mean())
+    assert result["hinge"][-1] == pytest.approx(hinge)
+    perplexity = np.exp(-model.score_samples(X).sum() / X.sum())
+    assert result["perplexity"][-1] == pytest.approx(perplexity)
+    if way == "paper":  # where all classes and words are alike
+        assert result["ncll"][0] == pytest.approx(np.log(2), rel=0.02)
+        assert result["perplexity"][0] == pytest.approx(20, rel=0.02)
+
+
+def test_supervised_lda(data, monkeypatch):
+    pytest.importorskip("tomotopy", reason="a peer: pip install tomotopy")
+    monkeypatch.setattr(lda, "SLDA_SWEEPS", 50)
+    result = lda.supervised_lda("webkb", seed=0)
+    assert result["accuracy"] > 0.95
+    assert (result["way"], result["data"]) == ("slda", "webkb")
+
+
+def test_without_tomotopy(data, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tomotopy", None)
+    with pytest.raises(study.NotPossibleError, match="pip install tomotopy"):
+        lda.supervised_lda("webkb", seed=0)
+
+
+@pytest.mark.parametrize("script", [lda, losses])
+def test_parts(script):
+    full, quick = script.parts(study.Plan()), script.parts(QUICK)
+    assert len({part.name for part in full}) == len(full)
+    assert {part.data for part in full} == {("r8",), ("webkb",)}
+    assert {part.data for part in quick} == {("webkb",)}
+    assert sum(part.cost for part in quick) < sum(part.cost for part in full) / 20
+    per_seed = len(script.parts(study.Plan(seeds=9))) - len(script.parts(study.Plan(seeds=8)))
+    assert per_seed == 2 * 2 * 3  # ways, sets, losses
+
+
+def accuracies(nll, ncll, hinge, slda=0.8):
+    """Results of `lda`: accuracies of the last epoch on WebKB, by the paper's algorithm."""
+    found = {"nll": nll, "ncll": ncll, "hinge": hinge}
+    runs = {
+        f"{loss}-{seed}": {"way": "paper", "data": "webkb", "loss": loss, "accuracy": [0.5, a + e]}
+        for loss, a in found.items()
+        for seed, e in enumerate((-0.01, 0.01))
+    }
+    return runs | {"slda": {"way": "slda", "data": "webkb", "accuracy": slda}}
+
+
+@pytest.mark.parametrize(
+    "results, holds",
+    [
+        (accuracies(0.85, 0.86, 0.87), [True, True]),
+        (accuracies(0.85, 0.86, 0.84), [False, True]),
+        (accuracies(0.85, 0.86, 0.87, slda=0.865), [True, False]),
+        (accuracies(0.78, 0.79, 0.80, slda=0.7), [True, False]),  # class-slda has 0.808
+    ],
+)
+def test_claims_on_accuracy(results, holds):
+    report = lda.report(results)
+    assert [claim.holds for claim in report.claims] == holds
+    assert len(report.pictures) == 1
+    rows = {row[1]: row[2:] for row in report.tables[0].rows}
+    mean, low, high, starts = rows["NCLL-LDA, the paper's algorithm"]
+    assert low < mean < high
+    assert starts == 2
+
+
+def curves(nll=(1.0, 0.9, 0.8), own=(1.0, 0.5, 0.1), before=900.0, after=950.0):
+    """Results of `lda-losses`, where discriminative training moves perplexity so."""
+    one = {"way": "paper", "data": "r8"}
+    generative = {"loss": "nll", "ncll": nll, "hinge": nll, "perplexity": (2000.0, 900.0, 800.0)}
+    trained = {"ncll": own, "hinge": own, "perplexity": (2000.0, before, after)}
+    return {"nll": one | generative} | {
+        loss: one | {"loss": loss} | trained for loss in ("ncll", "hinge")
+    }
+
+
+@pytest.mark.parametrize(
+    "results, holds",
+    [
+        (curves(), [True, True]),
+        (curves(after=890.0), [False, True]),
+        (curves(nll=(1.0, 0.9, 1.1)), [True, False]),
+        (curves(own=(1.0, 0.5, 0.85)), [True, False]),
+    ],
+)
+def test_claims_on_losses(results, holds):
+    report = losses.report(results)
+    assert [claim.holds for claim in report.claims] == holds
+    assert [picture.name for picture in report.pictures] == ["lda-losses-paper"]
+
+
+@pytest.mark.parametrize("script", [lda, losses])
+def test_nothing_done(script):
+    report = script.report({})
+    assert not report.claims
+    assert not report.pictures
+    assert not report.tables[0].rows

@@ -338,6 +338,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         if not isinstance(targets, Labels):
             raise OptionError("class_weight goes with plain labels, not with label sets or shares")
         codes = targets.codes[targets.codes >= 0]
+        if not len(codes):
+            return 1.0
         present = np.unique(codes)
         by_class = np.ones(len(self.classes_) + 1)  # the last is for unlabelled rows
         by_class[present] = compute_class_weight(

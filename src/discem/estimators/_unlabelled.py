@@ -9,6 +9,7 @@ the posterior may be taken among documents of the same topic: what differs there
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,21 +66,30 @@ def hear(estimator: Any, X: Any, codes: np.ndarray, weights: np.ndarray, rng) ->
     options = {"unlabelled_weight": 0.0, "class_weight": None, "warm_start": False}
     options |= {"early_stopping": False, "max_iter": estimator.n_iter_, "tol": None}
     options |= {"callback": None, "verbose": 0, "random_state": rng.randint(2**31 - 1)}
-    joint = {way: np.empty((len(own), len(estimator.classes_))) for way in ways}
+    joint = {way: np.zeros((len(own), len(estimator.classes_))) for way in ways}
     for held in (np.flatnonzero(fold == each) for each in range(_FOLDS)):
         rest = weights.copy()
         rest[held] = 0.0
-        if not rest.any() or not len(held):
+        if not (len(held) and rest.any()):
             continue
         trial = clone(estimator).set_params(**options).fit(X, estimator.classes_[codes], rest)
-        for way in ways:
-            joint[way][held] = score(heard.echo(trial, way), trial._rows(X), len(own), held)
+        for way, told in _told(heard, trial, ways):
+            joint[way][held] = score(told, trial._rows(X), len(own), held)
     found = {way: best_temperature(joint[way], codes, weights) for way in ways}
     best = min(ways, key=lambda way: found[way][1])
-    estimator._learner.replace(heard.echo(estimator, best))
+    if best is not None:
+        ((_, told),) = _told(heard, estimator, [best])
+        estimator._learner.replace(told)
     estimator.temperature_ = found[best][0]
     chosen = {"weight": 0.0, "by_topic": False} if best is None else best._asdict()
     return {"rows": heard.rows.shape[0], **chosen, "log_loss": found[best][1]}
+
+
+def _told(heard: Unlabelled, estimator: Any, ways: list[Echo | None]) -> Iterator[tuple[Any, Any]]:
+    """The model of an estimator after each way to hear unlabelled rows; None is not to."""
+    model, steps = estimator._learner.model, heard.steps(estimator)
+    for way in ways:
+        yield way, model if way is None else heard.moved(model, way.weight * steps[way.by_topic])
 
 
 class Unlabelled:
@@ -88,34 +98,39 @@ class Unlabelled:
     def __init__(self, rows: sp.csr_matrix, rng):
         self.rows = rows
         lengths = np.asarray(rows.sum(axis=1)).ravel()
+        self.mean = np.asarray(rows.sum(axis=0)).ravel() / max(rows.shape[0], 1)
         # each counts as one word: a long document is no surer of its class
         self.share = 1.0 / np.where(lengths > 0, lengths, np.inf)[:, None]
         self.words = sp.csr_matrix(rows.multiply(self.share))
         self.topics = _find_topics(rows, rng)
 
-    def echo(self, estimator: Any, how: Echo | None) -> Any:
-        """The model of a MultinomialNB, moved by what the documents say (None: as it is)."""
-        model = estimator._learner.model
-        if how is None or not self.rows.nnz:
-            return model
-        rows, shares = estimator._rows(self.rows), estimator.class_prior_
-        joint = score(model, rows, len(self.topics))
-        per_word = joint * self.share
-        topics = self.topics if how.by_topic else np.zeros_like(self.topics)
-        off = _across(per_word - _means(per_word, topics))
-        posterior = softmax(off / max(2.0 * off.std(), 1e-300) + np.log(shares), axis=1)
-        gradient = self.words.T @ (posterior - _means(posterior, topics))  # (words, classes)
+    def steps(self, estimator: Any) -> dict[bool, np.ndarray]:
+        """By topic and not: a step in ``ln p(word | class)``, as loud as what labels taught."""
+        model, shares = estimator._learner.model, estimator.class_prior_
+        joint = score(model, estimator._rows(self.rows), len(self.topics)) * self.share
+        loudness = _across(joint).std()
         often = np.asarray(self.words.sum(axis=0)).reshape(-1, 1) * shares
-        step = gradient / (often + _RARE * self.words.data.mean())
-        spread = max(_across(self.words @ step).std(), 1e-300)
-        step *= how.weight * _across(per_word).std() / spread  # as loud as labels, times weight
-        factor = np.exp(np.clip(step, -5.0, 5.0))
-        moved = model._replace(features=words.reweighed(model.features, factor))
-        shift = (score(moved, rows, len(self.topics)) - joint).mean(axis=0)
+        often += _RARE * (self.words.data.mean() if self.words.nnz else 1.0)
+        found = {}
+        for by_topic in (True, False):
+            topics = self.topics if by_topic else np.zeros_like(self.topics)
+            off = _across(joint - _means(joint, topics))
+            posterior = softmax(off / max(2.0 * off.std(), 1e-300) + np.log(shares), axis=1)
+            step = (self.words.T @ (posterior - _means(posterior, topics))) / often
+            found[by_topic] = step * loudness / max(_across(self.words @ step).std(), 1e-300)
+        return found
+
+    def moved(self, model: Any, step: np.ndarray) -> Any:
+        """A model of words after a step; the mean document stays where it was."""
+        step = np.clip(step, -5.0, 5.0)
+        features = words.reweighed(model.features, np.exp(step))
+        shift = self.mean @ step - self.mean.sum() * np.log(features.total / model.features.total)
         counts = model.classes.counts * np.exp(np.clip(shift.mean() - shift, -20.0, 20.0))
-        counts *= model.classes.counts.sum() / counts.sum()  # the mean document stays where it was
-        fresh = {"lag": np.zeros_like(counts), "weight": np.zeros(1)}  # no average as yet
-        return moved._replace(classes=model.classes._replace(counts=counts, **fresh))
+        counts *= model.classes.counts.sum() / counts.sum()
+        classes = model.classes._replace(
+            counts=counts, lag=np.zeros_like(counts), weight=np.zeros(1)
+        )  # there is no average as yet
+        return model._replace(classes=classes, features=features)
 
 
 def _find_topics(rows: sp.csr_matrix, rng) -> np.ndarray:

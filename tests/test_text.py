@@ -418,6 +418,24 @@ def test_unlabelled_documents_teach_words_across_subjects():
     assert model.score(test, truth) > alone
 
 
+@pytest.mark.parametrize("loss", ["ncll", "hinge"])
+def test_unlabelled_rows_of_counts_are_heard(loss):
+    X, y = reviews(3000, seed=0)
+    test, truth = reviews(1000, seed=1)
+    some = y.astype(object)
+    some[60:] = None
+    words = CountVectorizer().fit(X)
+    counts, test_counts = words.transform(X), words.transform(test)
+    model = MultinomialNB(loss=loss, random_state=0)
+    alone = model.fit(counts[:60], y[:60]).score(test_counts, truth)
+    assert not hasattr(model, "unlabelled_")
+    heard = MultinomialNB(loss=loss, random_state=0).fit(counts, some)
+    assert heard.score(test_counts, truth) > alone + 0.03
+    assert heard.unlabelled_["weight"] > 0
+    again = MultinomialNB(loss=loss, random_state=0).fit(counts.toarray(), some)
+    np.testing.assert_allclose(again.feature_log_prob_, heard.feature_log_prob_)
+
+
 def test_an_unlabelled_weight_of_zero_is_not_to_hear_them():
     X, y = reviews(400, seed=0)
     some = y.astype(object)
@@ -1255,3 +1273,23 @@ def test_probabilities_as_good_as_those_of_logistic_regression(official):
     theirs = LogisticRegression(C=30, tol=1e-2).fit(rows, y).predict_proba(test_rows)
     ours = TextClassifier(loss="ncll", random_state=0).fit(X, y).predict_proba(test)
     assert log_loss(truth, ours) < 1.15 * log_loss(truth, theirs)
+
+
+def test_unlabelled_reviews_help():
+    """With 200 labels, all unlabelled reviews: benchmarks/few_labels.py has five draws."""
+    if "DISCEM_DATA" not in os.environ:
+        pytest.skip("DISCEM_DATA is not set: no text data")
+    try:
+        (texts, labels), (more, _), (test, truth) = (
+            load_text("amazon14", subset=subset) for subset in ("train", "unlabeled", "test")
+        )
+    except DataNotFoundError as error:
+        pytest.skip(str(error))
+    gains = []
+    for draw in range(2):
+        order = np.random.RandomState(draw).permutation(len(labels))[:200]
+        own, y = [texts[i] for i in order], [labels[i] for i in order]
+        alone = TextClassifier(random_state=draw).fit(own, y)
+        model = TextClassifier(random_state=draw).fit(own + more, y + [None] * len(more))
+        gains.append(model.score(test, truth) - alone.score(test, truth))
+    assert np.mean(gains) > 0.01

@@ -9,12 +9,22 @@ from typing import Any
 
 
 def to_html(text: str) -> str:
-    """Text as HTML, with code in backticks.
+    """Text as HTML, with code in backticks and numbers below zero with a minus.
 
-    >>> to_html("`a < b` & more")
-    '<code>a &lt; b</code> &amp; more'
+    >>> to_html("`a < b` & -1.5 points")
+    '<code>a &lt; b</code> &amp; −1.5 points'
     """
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+    text = re.sub(r"(?<![\w.=-])-(?=\d)", "\N{MINUS SIGN}", escape(text))
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
+
+
+def sentence(text: str) -> str:
+    """Text as HTML that begins with a capital.
+
+    >>> sentence("hinge training is")
+    'Hinge training is'
+    """
+    return to_html(text[:1].upper() + text[1:])
 
 
 def sortable_table(table: dict[str, Any], anchor: str) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 from xml.etree.ElementTree import ParseError
 
 from ..exceptions import DiscemError
-from ._html import sortable_table, to_html
+from ._html import sentence, sortable_table, to_html
 from ._svg import inline_svg
 from .study import ORDER
 
@@ -143,7 +143,7 @@ def _scoreboard(results: Sequence[Result]) -> str:
         verdicts += [claim["holds"] for _, claim in claims]
         items = "".join(
             f"<li>{_verdict(claim)}"
-            f'<a href="#{_claim_anchor(result, place)}">{to_html(claim["says"])}</a></li>'
+            f'<a href="#{_claim_anchor(result, place)}">{sentence(claim["says"])}</a></li>'
             for place, claim in claims
         )
         if not items:
@@ -232,8 +232,8 @@ def _figure(folder: Path, result: Result) -> str:
         claims += (
             f'<li id="{_claim_anchor(result, place)}" class="{_word(claim)}">{_verdict(claim)}<dl>'
             f"<dt>{'Our claim' if ours else 'The paper says'}</dt>"
-            f"<dd>{to_html(claim['says'])}</dd>"
-            f"<dt>We see</dt><dd>{to_html(claim['seen'])}</dd></dl></li>"
+            f"<dd>{sentence(claim['says'])}</dd>"
+            f"<dt>We see</dt><dd>{sentence(claim['seen'])}</dd></dl></li>"
         )
     if not pictures:
         return f'<ul class="claims">{claims}</ul>' if claims else ""

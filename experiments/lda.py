@@ -138,9 +138,9 @@ def report(results: dict[str, dict[str, Any]]) -> Report:
             "The paper draws its curves but prints no numbers. Shaded: from the worst to the best "
             "start; the line is their mean.",
             "On R8 NLL and NCLL are level, and with the paper's prior hinge loss too: a tenth of a "
-            "point is two test documents. On held-out training documents, where lambda was chosen, "
-            "both discriminative losses lead NLL by half a point and more; the test documents of "
-            "Reuters are later news than those for training.",
+            "point is two test documents. The test documents of Reuters are later news than those "
+            "for training, to which discriminative training keeps closer; whether this is the "
+            "reason we have not tested.",
             f"class-slda, the program that the paper compared with ({SLDA_TOPICS} topics, alpha "
             "0.02, its default settings), was run once for each set on these files, on another "
             "machine which it shared with other work; it took 33 and 34 rounds of EM, half an hour "

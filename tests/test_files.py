@@ -140,7 +140,9 @@ class Foreign:
     """A type that is not the library's."""
 
 
-@pytest.mark.parametrize("thing", [Foreign(), pickle.loads, np.testing.assert_equal], ids=str)
+@pytest.mark.parametrize(
+    "thing", [Foreign(), pickle.loads, np.testing.assert_equal], ids=["object", "loads", "function"]
+)
 def test_foreign_types_are_refused(thing, path):
     path.write_bytes(stamped(thing))
     with pytest.raises(ModelFileError, match="not ours"):

@@ -135,7 +135,9 @@ def test_bad_weights(Model, kind):
 
 
 @every_model
-@pytest.mark.parametrize("options, message", BAD_OPTIONS, ids=lambda case: str(case)[:40])
+@pytest.mark.parametrize(
+    "options, message", BAD_OPTIONS, ids=lambda case: str(case).split(" at 0x")[0][:40]
+)
 def test_bad_options(Model, options, message):
     for method in ("fit", "partial_fit"):
         if method == "partial_fit" and "early_stopping" in options:

@@ -248,7 +248,7 @@ def test_nothing_is_held_out_where_nothing_is_left_to_choose():
         ("temperature", 0.5, None),
         ("max_iter", 2, None),
     ],
-    ids=str,
+    ids=lambda value: str(sorted(value, key=str) if isinstance(value, set) else value),
 )
 def test_what_is_set_is_not_chosen(option, value, tried):
     X, y = corpus(150)

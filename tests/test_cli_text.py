@@ -186,7 +186,7 @@ def test_unlabelled_documents_are_learnt_from(good, folder, tmp_path):
     good("fit", tmp_path / "some.txt", "-o", tmp_path / "m")
     some = discem.load(tmp_path / "m")
     assert sorted(some.classes_) == sorted(WORDS)
-    assert some.n_documents_ == 120
+    assert some.chosen_["unlabelled"]["rows"] == 40
 
 
 def test_lines_on_stderr_tell_documents_and_loss(run, folder, tmp_path, monkeypatch):
@@ -665,6 +665,8 @@ def test_commands_of_the_page_run(good, tmp_path, monkeypatch):
         *source, call = command.split(" | ")
         words = shlex.split(call, comments=True)
         assert words[0] == "discem"
+        if words[1] == "reproduce":  # see test_cli.py: here it would take an hour
+            continue
         input = Path(source[0].removeprefix("cat ")).read_text() if source else None
         told = good(*words[1:], input=input)
         assert told or "-o" in words

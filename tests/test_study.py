@@ -16,6 +16,7 @@ pytest.importorskip("matplotlib", reason="pictures need discem[plot]")
 
 import discem
 from discem.report import study
+from discem.report.page import build_page
 from discem.report.study import Part, PartFailedError, Plan
 
 SCRIPT = """
@@ -225,6 +226,19 @@ def test_a_run_that_ends_early_leaves_no_process_and_keeps_what_is_done(experime
 
 
 # --- the scripts ----------------------------------------------------------------------------------
+
+
+def test_without_data_there_are_sections_that_say_so(tmp_path):
+    names = [
+        name
+        for name in study.available()
+        if all(part.data for part in study.load(name).parts(Plan(quick=True)))
+    ]
+    assert {"accuracy", "sgd", "lda", "lda-losses"} <= set(names)
+    contents = study.run(names, Plan(quick=True), tmp_path)
+    assert all(content["missing"] and not content["tables"] for content in contents)
+    page = build_page(tmp_path).read_text()
+    assert page.count("<strong>Not run</strong>") == len(names)
 
 
 @pytest.mark.parametrize("name", study.available())

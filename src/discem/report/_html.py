@@ -29,7 +29,7 @@ def sentence(text: str) -> str:
 
 def sortable_table(table: dict[str, Any], anchor: str) -> str:
     """A table with its title and note; ``page.js`` sorts it. Its title gets the id `anchor`."""
-    columns = list(zip(*table["rows"], strict=True))
+    columns = list(zip(*table["rows"], strict=True)) or [()] * len(table["columns"])
     cells = [_cells(column, "th" if n == 0 else "td") for n, column in enumerate(columns)]
     heads = "".join(
         f'<th scope="col"{_class(values)}><button type="button">{to_html(name)}</button></th>'

@@ -5,7 +5,7 @@ An experiment is a script with these names:
 - ``TITLE`` and ``PAPER``, what it is about and which figure of the paper it redoes;
 - ``parts(plan)``, the list of `Part` to do, each a call of one of the script's functions;
 - ``report(results)``, a `Report` made from the results of the parts, by name; parts that could
-  not be done are left out of them.
+  not be done are left out of them, and if none could there is nothing to report.
 
 A part takes and returns what JSON can hold, and runs in a process of its own, where
 ``DISCEM_DATA`` is the folder of the data sets. Its result is kept as soon as it is there, so that
@@ -268,8 +268,10 @@ def _conclude(
     script = load(name)
     kept = {part.name: _kept(folder, name, part) for part in parts}
     done = {part: outcome for part, outcome in kept.items() if outcome is not None}
+    report = Report()
     with style():
-        report = script.report({part: each["result"] for part, each in done.items()})
+        if done:
+            report = script.report({part: each["result"] for part, each in done.items()})
         for picture in report.pictures:
             save_figure(picture.figure, folder / picture.name)
     seeds = "" if plan.seeds is None else f" --seeds {plan.seeds}"

@@ -238,7 +238,7 @@ def test_without_data_there_are_sections_that_say_so(tmp_path):
     contents = study.run(names, Plan(quick=True), tmp_path)
     assert all(content["missing"] and not content["tables"] for content in contents)
     page = build_page(tmp_path).read_text()
-    assert page.count("<strong>Not run</strong>") == len(names)
+    assert page.count("<strong>Not run</strong>") >= len(names)
 
 
 @pytest.mark.parametrize("name", study.available())

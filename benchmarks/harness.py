@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import multiprocessing
 import os
-import platform
 import resource
 import sys
 import threading
@@ -159,12 +157,7 @@ def log_loss(labels: np.ndarray, probabilities: np.ndarray, classes: np.ndarray)
 
 def versions(*peers: str) -> dict[str, str]:
     """Versions of what takes part, also of `peers` that are installed."""
-    import discem  # here, so that a process of a peer does not load it
+    from discem.report import study  # here, so that a process of a peer does not load it
 
-    found = {"discem": discem.__version__, "python": platform.python_version()}
-    for name in ("numpy", "scipy", "scikit-learn", "numba", *peers):
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            found[name] = "absent"
-    return found | {"machine": f"{platform.machine()}, {os.cpu_count()} cores, one used"}
+    found = study.versions(*peers)
+    return found | {"machine": f"{found['machine']}, {os.cpu_count()} cores, one used"}

@@ -40,13 +40,18 @@ def place_of(classes: np.ndarray, label) -> int:
     return int(place[0])
 
 
+def by_class(rows: np.ndarray, codes: np.ndarray, rng) -> np.ndarray:
+    """The rows, one class after the other, in a random order within each."""
+    order = rng.permutation(rows)
+    return order[np.argsort(codes[order], kind="stable")]
+
+
 def hold_out(codes: np.ndarray, weights: np.ndarray, fraction: float, rng) -> np.ndarray:
     """Rows to judge by: a share of each class (codes >= 0), of rows with a weight, at random.
 
     A class keeps what is not a whole number of rows: one of a single row is only trained on.
     """
-    order = rng.permutation(np.flatnonzero((weights > 0) & (codes >= 0)))
-    order = order[np.argsort(codes[order], kind="stable")]
+    order = by_class(np.flatnonzero((weights > 0) & (codes >= 0)), codes, rng)
     sizes = np.bincount(codes[order])
     rank = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return order[rank < np.floor(fraction * sizes)[codes[order]]]

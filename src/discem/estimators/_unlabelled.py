@@ -20,6 +20,7 @@ from sklearn.base import clone
 from ..engines.sequential import score
 from ..families import words
 from ._base import best_temperature
+from ._input import by_class
 
 _TOPICS = 50
 _AXES = 50  # that documents are placed on to find topics
@@ -60,9 +61,8 @@ def hear(estimator: Any, X: Any, codes: np.ndarray, weights: np.ndarray, rng) ->
         ways = [Echo(float(estimator.unlabelled_weight), by) for by in (True, False)]
     own = np.flatnonzero((codes >= 0) & (weights > 0))
     X, codes, weights = X[own], codes[own], weights[own]
-    order = rng.permutation(len(own))
     fold = np.empty(len(own), dtype=np.int64)
-    fold[order[np.argsort(codes[order], kind="stable")]] = np.arange(len(own)) % _FOLDS
+    fold[by_class(np.arange(len(own)), codes, rng)] = np.arange(len(own)) % _FOLDS
     options = {"unlabelled_weight": 0.0, "class_weight": None, "warm_start": False}
     options |= {"early_stopping": False, "max_iter": estimator.n_iter_, "tol": None}
     options |= {"callback": None, "verbose": 0, "random_state": rng.randint(2**31 - 1)}

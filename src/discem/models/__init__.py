@@ -12,8 +12,8 @@ from ._protocol import (
     with_classes,
     with_features,
 )
-from .mixture import Mixture, stir
-from .naive_bayes import NaiveBayes, Tally, collect, start
+from .mixture import Mixture
+from .naive_bayes import NaiveBayes, Tally, collect, start, stir
 from .topics import Cvb0, Gibbs, Topics
 
 __all__ = [

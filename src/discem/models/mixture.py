@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import families
-from ..families import LEVERAGE, family_of
+from ..families import LEVERAGE
 from ..losses import log_sum_exp
 from ._protocol import (
     averaged,
@@ -26,7 +26,7 @@ from ._protocol import (
     with_classes,
     with_features,
 )
-from .naive_bayes import NaiveBayes
+from .naive_bayes import NaiveBayes, stir
 
 
 class Mixture(NamedTuple):
@@ -45,12 +45,6 @@ class MixtureRoom(NamedTuple):
     joint: np.ndarray  # (M,) ln p(y, c, x) of the row scored last
     posterior: np.ndarray  # (batch, M) p(c | y, x) by slot
     weights: np.ndarray  # (M,)
-
-
-def stir(model: Mixture, columns: np.ndarray, rng: Any) -> Mixture:
-    """Make components differ that would stay alike for ever: they started at the same place."""
-    features = family_of(model.features).stir(model.features, columns, rng)
-    return model._replace(parts=model.parts._replace(features=features))
 
 
 @make_room.register

@@ -78,6 +78,12 @@ def start(
     return NaiveBayes(classes, block)
 
 
+def stir(model: Any, columns: np.ndarray, rng: Any) -> Any:
+    """Make columns of a latent model's `parts` differ that would stay alike for ever."""
+    features = family_of(model.features).stir(model.features, columns, rng)
+    return model._replace(parts=model.parts._replace(features=features))
+
+
 @make_room.register
 def _make_room(model: NaiveBayes, rows, batch: int) -> families.Room:
     return families.make_room(len(model.classes.counts))

@@ -32,7 +32,7 @@ from ._protocol import (
     with_classes,
     with_features,
 )
-from .naive_bayes import NaiveBayes, Tally, arrange, move_counts, start
+from .naive_bayes import NaiveBayes, Tally, arrange, move_counts, start, stir
 
 # --- state ----------------------------------------------------------------------------------------
 
@@ -118,13 +118,8 @@ def start_topics(tally: Tally, prior, eta, alpha, inference, init, average, stre
     """
     state = Topics(start(tally, prior, eta, init, average, stream), float(alpha), inference)
     if init == "prior" and n_topics(state) > 1 and not isinstance(inference, Gibbs):
-        return _stirred(state, np.arange(tally.features.shape[1]), rng)
+        return stir(state, np.arange(tally.features.shape[1]), rng)
     return state
-
-
-def _stirred(model: Topics, columns: np.ndarray, rng) -> Topics:
-    features = words.stir(model.features, columns, rng)
-    return model._replace(parts=model.parts._replace(features=features))
 
 
 @make_room.register
@@ -162,7 +157,7 @@ def _with_classes(model: Topics, order: np.ndarray, mass: float) -> Topics:
     parts = NaiveBayes(arrange(model.parts.classes, order, mass), features)
     model = model._replace(parts=parts)
     new = np.flatnonzero(columns < 0)
-    return _stirred(model, new, np.random.default_rng(0)) if T > 1 else model
+    return stir(model, new, np.random.default_rng(0)) if T > 1 else model
 
 
 @with_features.register

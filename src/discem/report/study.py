@@ -22,7 +22,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -302,15 +302,15 @@ def _conclude(
     return content
 
 
-def versions() -> dict[str, str]:
-    """Of what the figures depend on."""
-    found = {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba")}
-    return {
-        "discem": __version__,
-        "python": platform.python_version(),
-        **found,
-        "machine": platform.machine(),
-    }
+def versions(*peers: str) -> dict[str, str]:
+    """Of what the figures depend on, `peers` included, which may be absent."""
+    found = {"discem": __version__, "python": platform.python_version()}
+    for name in ("numpy", "scipy", "scikit-learn", "numba", *peers):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "absent"
+    return found | {"machine": platform.machine()}
 
 
 def _write(path: Path, content: Any) -> None:

@@ -157,7 +157,7 @@ def log_loss(labels: np.ndarray, probabilities: np.ndarray, classes: np.ndarray)
 
 def versions(*peers: str) -> dict[str, str]:
     """Versions of what takes part, also of `peers` that are installed."""
-    from discem.report import study  # here, so that a process of a peer does not load it
+    from discem.lab import study  # here, so that a process of a peer does not load it
 
     found = study.versions(*peers)
     return found | {"machine": f"{found['machine']}, {os.cpu_count()} cores, one used"}

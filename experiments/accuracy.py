@@ -8,7 +8,7 @@ word. All see the same raw counts.
 
 import multinomial as mnb
 
-from discem.report.study import Claim, Part, Plan, Report, Table
+from discem.lab.study import Claim, Part, Plan, Report, Table
 
 TITLE = "MNB trained discriminatively, beside logistic regression and SVM"
 PAPER = "Figure 3"

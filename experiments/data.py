@@ -7,7 +7,7 @@ paper does not say how it cut its own. Documents without a word count as documen
 
 from multinomial import STEMMED, documents, vectorizer
 
-from discem.report.study import Claim, Part, Plan, Report, Table
+from discem.lab.study import Claim, Part, Plan, Report, Table
 
 TITLE = "The data sets"
 PAPER = "Supplement, Table 1"

@@ -23,8 +23,8 @@ import numpy as np
 from multinomial import counts, documents
 
 from discem import TopicClassifier, inverse
+from discem.lab.study import Claim, NotPossibleError, Part, Picture, Plan, Report, Table
 from discem.report.plots import BY_LOSS, REFERENCE, key, panels
-from discem.report.study import Claim, NotPossibleError, Part, Picture, Plan, Report, Table
 
 TITLE = "Topics in each class: accuracy"
 PAPER = "Figure 4"

@@ -14,8 +14,8 @@ from lda import LOSSES, SETS, WAYS, options, topic_parts
 from multinomial import counts
 
 from discem import TopicClassifier, constant
+from discem.lab.study import Claim, Part, Picture, Plan, Report, Table
 from discem.report.plots import BY_LOSS, key, panels
-from discem.report.study import Claim, Part, Picture, Plan, Report, Table
 
 TITLE = "Topics in each class: losses"
 PAPER = "Supplement, Figure 5"

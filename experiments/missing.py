@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from tables import benchmark, plain_ticks
 
+from discem.lab.study import Claim, Part, Picture, Plan, Report, Table
 from discem.report.plots import COLOURS, REFERENCE, key, panels
-from discem.report.study import Claim, Part, Picture, Plan, Report, Table
 
 TITLE = "Test cells that go missing"
 PAPER = ""

@@ -7,7 +7,7 @@ logistic regression and plain MNB.
 
 import multinomial as mnb
 
-from discem.report.study import Claim, Part, Plan, Report
+from discem.lab.study import Claim, Part, Plan, Report
 
 TITLE = "NCLL-MNB: both losses fall"
 PAPER = "Supplement, Figure 1"

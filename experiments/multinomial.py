@@ -22,8 +22,8 @@ from sklearn.svm import LinearSVC
 
 from discem import MultinomialNB, constant, inverse
 from discem.datasets import load_text
+from discem.lab.study import Claim, Part, Picture, Plan
 from discem.report.plots import BY_LOSS, COLOURS, REFERENCE, key, panels
-from discem.report.study import Claim, Part, Picture, Plan
 
 SETS = {"20ng": "20 Newsgroups", "r52": "Reuters-52", "cade": "Cade"}
 STEMMED = ("20ng", "r52", "r8", "webkb", "cade")  # byte for byte what the paper used

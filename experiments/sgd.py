@@ -24,8 +24,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import SGDClassifier
 
 from discem import MultinomialNB, inverse
+from discem.lab.study import Claim, Part, Picture, Plan, Report, Table
 from discem.report.plots import COLOURS, REFERENCE, panels
-from discem.report.study import Claim, Part, Picture, Plan, Report, Table
 
 TITLE = "sdEM against stochastic gradient descent"
 PAPER = "Supplement, Figures 3 and 4"

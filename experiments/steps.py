@@ -24,8 +24,8 @@ from sklearn.model_selection import train_test_split
 
 from discem import GaussianNB, MultinomialNB, inverse
 from discem.datasets import docstrings, toy, toy_accuracy
+from discem.lab.study import Claim, Part, Picture, Plan, Report, Table
 from discem.report.plots import COLOURS, REFERENCE, key, panels
-from discem.report.study import Claim, Part, Picture, Plan, Report, Table
 
 TITLE = "Steps that stay inside, against the paper's check-step"
 PAPER = ""

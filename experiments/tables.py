@@ -15,8 +15,8 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from discem.lab.study import Claim, NotPossibleError, Part, Picture, Plan, Report, Table
 from discem.report.plots import COLOURS, REFERENCE, panels
-from discem.report.study import Claim, NotPossibleError, Part, Picture, Plan, Report, Table
 
 TITLE = "Tables: defaults against peers"
 PAPER = ""

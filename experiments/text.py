@@ -10,8 +10,8 @@ from statistics import mean
 import numpy as np
 from tables import benchmark, dots
 
+from discem.lab.study import Claim, Part, Picture, Plan, Report, Table
 from discem.report.plots import panels
-from discem.report.study import Claim, Part, Picture, Plan, Report, Table
 
 TITLE = "Text: defaults against peers"
 PAPER = ""

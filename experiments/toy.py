@@ -22,8 +22,8 @@ from scipy.stats import norm
 
 from discem import GaussianNB, inverse
 from discem.datasets import toy, toy_accuracy
+from discem.lab.study import Claim, Part, Picture, Plan, Report, Table
 from discem.report.plots import percent, plot_toy
-from discem.report.study import Claim, Part, Picture, Plan, Report, Table
 
 TITLE = "Toy: one Gaussian a class, on data that no Gaussian fits"
 PAPER = "Figure 1"

@@ -16,8 +16,8 @@ pytest.importorskip("matplotlib", reason="pictures need discem[plot]")
 from typer.testing import CliRunner
 
 from discem import cli
+from discem.lab import catalogue
 from discem.report import demo as demo_module
-from discem.report import study
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -120,7 +120,7 @@ def test_reproduce_lists_what_exists(run):
 
 
 def test_an_experiment_is_a_script_too(tmp_path):
-    script = study.scripts() / "data.py"
+    script = catalogue.scripts() / "data.py"
     surroundings = {k: v for k, v in os.environ.items() if k != "DISCEM_DATA"}
     surroundings["PYTHONPATH"] = str(Path(discem.__file__).parents[1])
     command = [sys.executable, str(script), "--quick", "--output", str(tmp_path)]

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from discem.report import study
+from discem.lab import catalogue, study
 
 NAMES = ("sgd", "steps", "tables", "missing", "text")
 
@@ -28,21 +28,21 @@ def reviews(tmp_path, monkeypatch):
 
 @pytest.fixture
 def sgd():
-    module = study.load("sgd")
+    module = catalogue.load("sgd")
     module.counts.cache_clear()
     return module
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_done_is_nothing_said(name):
-    report = study.load(name).report({})
+    report = catalogue.load(name).report({})
     assert not (report.pictures or report.claims or report.tables)
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("quick", [True, False])
 def test_parts_have_names_of_their_own_and_settings_that_json_holds(name, quick):
-    parts = study.load(name).parts(study.Plan(quick=quick))
+    parts = catalogue.load(name).parts(study.Plan(quick=quick))
     assert len({part.name for part in parts}) == len(parts)
     for part in parts:
         assert json.loads(json.dumps(part.settings)) == part.settings
@@ -151,7 +151,7 @@ def test_sgd_does_not_choose_lambda_on_the_test_part(sgd):
 
 
 def test_steps_inside_survive_what_check_steps_do_not():
-    steps = study.load("steps")
+    steps = catalogue.load("steps")
     results = {loss: steps.train("wine", loss, True, 0) for loss in ("ncll", "hinge")}
     for result in results.values():
         least = {way: min(run["accuracy"]) for way, run in result["runs"].items()}
@@ -173,7 +173,7 @@ def test_steps_inside_survive_what_check_steps_do_not():
 
 
 def test_without_benchmarks_there_is_a_reason(monkeypatch, tmp_path):
-    tables = study.load("tables")
+    tables = catalogue.load("tables")
     monkeypatch.setattr(tables, "__file__", str(tmp_path / "experiments" / "tables.py"))
     with pytest.raises(study.NotPossibleError, match="clone of the repository"):
         tables.benchmark("tabular.py")
@@ -181,11 +181,11 @@ def test_without_benchmarks_there_is_a_reason(monkeypatch, tmp_path):
 
 def test_a_benchmark_that_fails_says_why():
     with pytest.raises(RuntimeError, match="unrecognized arguments"):
-        study.load("tables").benchmark("tabular.py", "--no-such-option")
+        catalogue.load("tables").benchmark("tabular.py", "--no-such-option")
 
 
 def test_tables_are_measured_and_reported():
-    tables = study.load("tables")
+    tables = catalogue.load("tables")
     result = tables.measure("wine", splits=1, boosting=False)
     assert result["versions"]["discem"]
     with study.style():
@@ -221,7 +221,7 @@ def missing_results(accuracy):
 
 
 def test_missing_names_the_best_rival():
-    missing = study.load("missing")
+    missing = catalogue.load("missing")
     accuracy = {"discem nll": 0.8, "discem ncll": 0.7, "discem ncll, holes": 0.85}
     accuracy |= {"mean + LR, holes": 0.6, "kNN + LR": 0.9}
     with study.style():
@@ -254,7 +254,7 @@ def text_results(accuracy):
 
 
 def test_text_compares_with_the_svm_and_names_who_is_absent():
-    text = study.load("text")
+    text = catalogue.load("text")
     accuracy = {"text": 0.95, "tfidf/linear-svc": 0.94, "counts/mnb": 0.9}
     with study.style():
         report = text.report(text_results(accuracy))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from discem import TopicClassifier
-from discem.report import study
+from discem.lab import catalogue, study
 
-lda, losses = study.load("lda"), study.load("lda-losses")
+lda, losses = catalogue.load("lda"), catalogue.load("lda-losses")
 QUICK = study.Plan(quick=True)
 
 

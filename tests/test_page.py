@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 
-from discem.report._svg import inline_svg
-from discem.report.page import ResultsError, build_page
+from discem.lab.page import ResultsError, build_page
+from discem.lab.svg import inline_svg
 from discem.report.plots import BY_LOSS, REFERENCE, key, panels, save_figure, style
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

@@ -15,15 +15,15 @@ import pytest
 pytest.importorskip("matplotlib", reason="pictures need discem[plot]")
 
 import discem
-from discem.report import study
-from discem.report.page import build_page
-from discem.report.study import Part, PartFailedError, Plan
+from discem.lab import catalogue, study
+from discem.lab.page import build_page
+from discem.lab.study import Part, PartFailedError, Plan
 
 SCRIPT = """
 import os, signal, time
 from pathlib import Path
 from discem.report.plots import new_figure
-from discem.report.study import Claim, NotPossibleError, Part, Picture, Report
+from discem.lab.study import Claim, NotPossibleError, Part, Picture, Report
 
 TITLE, PAPER = "A test", "Figure 0"
 LOG = Path(__file__).with_name("log")
@@ -57,8 +57,8 @@ def experiment(tmp_path, monkeypatch):
     folder = tmp_path / "scripts"
     folder.mkdir()
     name = f"fake{abs(hash(tmp_path)) % 10**9}"  # modules are imported once
-    monkeypatch.setattr(study, "scripts", lambda: folder)
-    monkeypatch.setattr(study, "ORDER", (name,))
+    monkeypatch.setattr(catalogue, "scripts", lambda: folder)
+    monkeypatch.setattr(catalogue, "ORDER", (name,))
     monkeypatch.syspath_prepend(str(folder))
 
     def write(*parts):
@@ -158,8 +158,8 @@ def test_a_part_that_fails_is_named_and_those_done_are_kept(experiment, tmp_path
 def start(name, folder, output, *options):
     code = f"""if True:
         from pathlib import Path
-        from discem.report import study
-        study.scripts, study.ORDER = lambda: Path({str(folder)!r}), ({name!r},)
+        from discem.lab import catalogue
+        catalogue.scripts, catalogue.ORDER = lambda: Path({str(folder)!r}), ({name!r},)
         from discem.cli import main
         main("reproduce", {name!r}, "--output", {str(output)!r}, *{options!r})
     """
@@ -231,8 +231,8 @@ def test_a_run_that_ends_early_leaves_no_process_and_keeps_what_is_done(experime
 def test_without_data_there_are_sections_that_say_so(tmp_path):
     names = [
         name
-        for name in study.available()
-        if all(part.data for part in study.load(name).parts(Plan(quick=True)))
+        for name in catalogue.available()
+        if all(part.data for part in catalogue.load(name).parts(Plan(quick=True)))
     ]
     assert {"accuracy", "sgd", "lda", "lda-losses"} <= set(names)
     contents = study.run(names, Plan(quick=True), tmp_path)
@@ -241,10 +241,10 @@ def test_without_data_there_are_sections_that_say_so(tmp_path):
     assert page.count("<strong>Not run</strong>") >= len(names)
 
 
-@pytest.mark.parametrize("name", study.available())
+@pytest.mark.parametrize("name", catalogue.available())
 @pytest.mark.parametrize("quick", [False, True])
 def test_every_experiment_keeps_the_contract(name, quick):
-    script = study.load(name)
+    script = catalogue.load(name)
     assert script.TITLE and isinstance(script.PAPER, str)
     parts = script.parts(Plan(quick=quick))
     names = [each.name for each in parts]

@@ -76,14 +76,14 @@ def reproduce(
     """
     from joblib import cpu_count  # type: ignore[import-untyped]
 
-    from ..report import page, study
+    from ..lab import catalogue, page, study
 
     if not names:
         _list_experiments()
         return
-    chosen = study.available() if "all" in names else list(dict.fromkeys(names))
+    chosen = catalogue.available() if "all" in names else list(dict.fromkeys(names))
     for name in chosen:
-        study.load(name)  # all of them are there, before anything is done
+        catalogue.load(name)  # all of them are there, before anything is done
     plan = study.Plan(None if data is None else str(data), seeds, quick)
     if fresh:
         study.forget(chosen, plan, output)
@@ -104,11 +104,11 @@ def reproduce(
 
 
 def _list_experiments() -> None:
-    from ..report import study
+    from ..lab import catalogue
 
     table = Table("name", "experiment", "of the paper")
-    for name in study.available():
-        script = study.load(name)
+    for name in catalogue.available():
+        script = catalogue.load(name)
         table.add_row(name, script.TITLE, script.PAPER)
     Console(highlight=False).print(table)
 

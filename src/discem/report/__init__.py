@@ -1,1 +1,1 @@
-"""What the library shows of its work: pictures, and experiments with their tables."""
+"""What the library shows of its work: pictures, an evaluation, a demonstration."""

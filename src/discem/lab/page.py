@@ -16,11 +16,11 @@ from typing import Any
 from xml.etree.ElementTree import ParseError
 
 from ..exceptions import DiscemError
-from ._html import sentence, sortable_table, to_html
-from ._svg import inline_svg
-from .study import ORDER
+from ..io.files import write_atomically
+from .catalogue import OF_PAPER, ORDER
+from .markup import sentence, sortable_table, to_html
+from .svg import inline_svg
 
-OF_PAPER = 8  # experiments; the others of `ORDER` go beyond it
 Result = dict[str, Any]
 
 
@@ -34,7 +34,7 @@ def build_page(folder: str | os.PathLike[str]) -> Path:
     Parameters
     ----------
     folder : path
-        Where `discem.report.study.run` left its results and pictures.
+        Where `discem.lab.study.run` left its results and pictures.
 
     Returns
     -------
@@ -58,7 +58,8 @@ def build_page(folder: str | os.PathLike[str]) -> Path:
             "run `discem reproduce all` again"
         ) from error
     path = folder / "index.html"
-    path.write_text(page, encoding="utf-8")
+    with write_atomically(path) as file:
+        file.write(page)
     return path
 
 
@@ -70,8 +71,8 @@ def _read(path: Path) -> Result:
 
 
 def _page(folder: Path, results: dict[str, Result]) -> str:
-    of_paper = [result for name, result in results.items() if _of_paper(name)]
-    beyond = [result for name, result in results.items() if not _of_paper(name)]
+    of_paper = [result for name, result in results.items() if name in OF_PAPER]
+    beyond = [result for name, result in results.items() if name not in OF_PAPER]
     parts = {"The paper, reproduced": of_paper, "Beyond the paper": beyond}
     parts = {title: members for title, members in parts.items() if members}
     return Template(_asset("page.html")).substitute(
@@ -92,10 +93,6 @@ def _page(folder: Path, results: dict[str, Result]) -> str:
 
 def _asset(name: str) -> str:
     return Path(__file__).with_name(name).read_text(encoding="utf-8")
-
-
-def _of_paper(name: str) -> bool:
-    return name in ORDER[:OF_PAPER]
 
 
 def _anchor(title: str) -> str:
@@ -228,7 +225,7 @@ def _figure(folder: Path, result: Result) -> str:
     pictures = "\n".join(_picture(folder, picture) for picture in result["pictures"])
     claims = ""
     for place, claim in enumerate(result["claims"], start=1):
-        ours = claim["ours"] or not _of_paper(result["experiment"])
+        ours = claim["ours"] or result["experiment"] not in OF_PAPER
         claims += (
             f'<li id="{_claim_anchor(result, place)}" class="{_word(claim)}">{_verdict(claim)}<dl>'
             f"<dt>{'Our claim' if ours else 'The paper says'}</dt>"

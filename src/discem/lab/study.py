@@ -14,11 +14,9 @@ work which was interrupted goes on where it stopped.
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import platform
-import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -27,10 +25,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import __version__
-from ..exceptions import DiscemError, OptionError
-from ._output import Progress, output_folder
-from ._workers import NotPossibleError, Workers
-from .plots import new_figure, save_figure, style
+from ..exceptions import DiscemError
+from ..io.files import write_atomically
+from ..report._output import Progress, output_folder
+from ..report.plots import new_figure, save_figure, style
+from .catalogue import load
+from .workers import NotPossibleError, Workers
 
 __all__ = ["Claim", "NotPossibleError", "Part", "Picture", "Plan", "Report", "Table", "run"]
 
@@ -95,49 +95,6 @@ class PartFailedError(DiscemError):
     """A part that should have been done, and was not."""
 
 
-# --- finding --------------------------------------------------------------------------------------
-
-ORDER = (  # of the page
-    "toy", "mnb-hinge", "mnb-ncll", "accuracy", "sgd", "lda", "lda-losses", "data",
-    "steps", "tables", "missing", "text",
-)  # fmt: skip
-
-
-def scripts() -> Path:
-    """The folder of the experiments: of the installed package, or of the checkout it is run from.
-
-    Raises
-    ------
-    NotPossibleError
-        If there is neither.
-    """
-    package = Path(__file__).parents[1]
-    for folder in (package / "experiments", package.parents[1] / "experiments"):
-        if (folder / "toy.py").exists():
-            return folder
-    raise NotPossibleError("the experiments are not installed: use a clone of the repository")
-
-
-def available() -> list[str]:
-    """Names of the experiments, in the order of the page."""
-    folder = scripts()
-    return [name for name in ORDER if (folder / _file(name)).exists()]
-
-
-def load(name: str) -> Any:
-    """The module of an experiment."""
-    if name not in available():
-        raise OptionError(f"no experiment {name!r}; there is: {', '.join(available())}")
-    folder = str(scripts())
-    if folder not in sys.path:
-        sys.path.insert(0, folder)  # as for a script: it may use its neighbours
-    return importlib.import_module(Path(_file(name)).stem)
-
-
-def _file(name: str) -> str:
-    return name.replace("-", "_") + ".py"
-
-
 # --- running --------------------------------------------------------------------------------------
 
 
@@ -153,7 +110,7 @@ def run(
     Parameters
     ----------
     names : sequence of str
-        Of experiments, see `available`.
+        Of experiments, see `catalogue.available`.
     plan : Plan
         Data, seeds and size.
     output : path
@@ -314,7 +271,5 @@ def versions(*peers: str) -> dict[str, str]:
 
 
 def _write(path: Path, content: Any) -> None:
-    """Write JSON so that the file is whole or is not there."""
-    new = path.with_suffix(".new")
-    new.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
-    new.replace(path)
+    with write_atomically(path) as file:
+        file.write(json.dumps(content, indent=1, allow_nan=False) + "\n")

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import exp
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import IO, Annotated, Any
 
 import typer
 from rich.table import Table
 
 from ..exceptions import OptionError
 from ..io.documents import read_documents
+from ..io.files import write_atomically
 from ._models import Scored, class_names, load_model, scored
 from ._options import BatchSize, Data, Format, LabelColumn, ModelFile, TextColumn
 from ._screen import Meter, one_line, screen, to_json
@@ -68,7 +68,7 @@ def predict(
 
 
 @contextmanager
-def _output(path: Path | None) -> Iterator[TextIO]:
+def _output(path: Path | None) -> Iterator[IO[str]]:
     """The standard output, or a file that appears when it is whole."""
     if path is None:
         yield sys.stdout
@@ -76,18 +76,15 @@ def _output(path: Path | None) -> Iterator[TextIO]:
         return
     from ..report._output import OutputError, output_file
 
-    part = output_file(path).with_name(f"{path.name}.{os.getpid()}.part")
+    output_file(path)
     try:
-        with part.open("w", encoding="utf-8") as file:
+        with write_atomically(path) as file:
             yield file
-        os.replace(part, path)
     except OSError as error:
         raise OutputError(f"cannot write to {path}: {error.strerror}") from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
-def _write_lines(file: TextIO, names: list[str], scored: Scored, proba: bool) -> None:
+def _write_lines(file: IO[str], names: list[str], scored: Scored, proba: bool) -> None:
     lines = [one_line(name) for name in names]
     for _, log_proba in scored:
         for row in log_proba:
@@ -97,7 +94,7 @@ def _write_lines(file: TextIO, names: list[str], scored: Scored, proba: bool) ->
         file.flush()  # whoever reads along a pipe need not wait
 
 
-def _write_json(file: TextIO, names: list[str], scored: Scored, proba: bool) -> None:
+def _write_json(file: IO[str], names: list[str], scored: Scored, proba: bool) -> None:
     for _, log_proba in scored:
         for row in log_proba:
             best = row.argmax()
@@ -108,7 +105,7 @@ def _write_json(file: TextIO, names: list[str], scored: Scored, proba: bool) -> 
         file.flush()
 
 
-def _write_table(file: TextIO, names: list[str], scored: Scored, proba: bool) -> None:
+def _write_table(file: IO[str], names: list[str], scored: Scored, proba: bool) -> None:
     console = screen(file)
     room = max(console.width - max(map(len, names)) - len("probability") - _FRAME, _LEAST_TEXT)
     table = Table("class")

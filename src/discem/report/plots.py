@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from ..exceptions import MissingExtraError
+from ..io.files import write_atomically
 
 # Okabe and Ito: told apart by every kind of colour vision. Without their yellow and black, which
 # are lost on a white and on a dark page.
@@ -103,9 +104,13 @@ def key(figure: Any, axes: Any, columns: int = 5) -> None:
 
 def save_figure(figure: Any, path: Path) -> None:
     """Write `path` with the endings .svg (text stays text, no background) and .png."""
-    with _matplotlib().rc_context({"svg.fonttype": "none", "svg.hashsalt": path.stem}):
-        figure.savefig(path.with_suffix(".svg"), transparent=True, metadata={"Date": None})
-    figure.savefig(path.with_suffix(".png"), dpi=160, facecolor="white")
+    with (
+        _matplotlib().rc_context({"svg.fonttype": "none", "svg.hashsalt": path.stem}),
+        write_atomically(path.with_suffix(".svg"), "wb") as file,
+    ):
+        figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
+    with write_atomically(path.with_suffix(".png"), "wb") as file:
+        figure.savefig(file, format="png", dpi=160, facecolor="white")
 
 
 def _matplotlib() -> Any:

@@ -11,13 +11,12 @@ and standard deviation over draws; `without` is the same model and the same labe
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import versions
+from harness import versions, write_json
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
@@ -133,7 +132,7 @@ def main() -> None:
             )
     if options.json:
         content = {"versions": versions(), "labels": labels, "results": results}
-        options.json.write_text(json.dumps(content, indent=2) + "\n")
+        write_json(options.json, content)
 
 
 if __name__ == "__main__":

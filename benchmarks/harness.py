@@ -1,7 +1,8 @@
-"""What benchmarks share: fresh processes on one core, peak memory, seconds, log-loss, versions."""
+"""What benchmarks share: fresh processes on one core, peak memory, seconds, log-loss, results."""
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import resource
@@ -152,7 +153,7 @@ def log_loss(labels: np.ndarray, probabilities: np.ndarray, classes: np.ndarray)
     return float(-np.log(np.clip(p, 1e-15, 1.0)).mean())
 
 
-# --- versions -------------------------------------------------------------------------------------
+# --- results --------------------------------------------------------------------------------------
 
 
 def versions(*peers: str) -> dict[str, str]:
@@ -161,3 +162,11 @@ def versions(*peers: str) -> dict[str, str]:
 
     found = study.versions(*peers)
     return found | {"machine": f"{found['machine']}, {os.cpu_count()} cores, one used"}
+
+
+def write_json(path: str | Path, content: Any) -> None:
+    """Write results, so that hours of work are not lost to an interruption of the writing."""
+    from discem.io.files import write_atomically
+
+    with write_atomically(path) as file:
+        file.write(json.dumps(content, indent=2) + "\n")

@@ -15,7 +15,6 @@ a row has its own share of holes, uniform between 0 and 1: training for any subs
 from __future__ import annotations
 
 import argparse
-import json
 import warnings
 from collections.abc import Callable
 from fnmatch import fnmatch
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from harness import clock, log_loss, versions
+from harness import clock, log_loss, versions, write_json
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
@@ -189,7 +188,7 @@ def main() -> None:
     if options.json:
         settings = {"folds": options.folds, "copies": options.copies, "shares": SHARES}
         content = {"versions": found, "settings": settings, "results": results}
-        options.json.write_text(json.dumps(content, indent=2) + "\n")
+        write_json(options.json, content)
 
 
 if __name__ == "__main__":

@@ -19,14 +19,13 @@ number per word and class. The target is 1.3.
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from harness import FailedError, clock, in_process, peak_memory, reset_peak, versions
+from harness import FailedError, clock, in_process, peak_memory, reset_peak, versions, write_json
 
 import discem
 
@@ -151,7 +150,7 @@ def main() -> None:
             content[name]["growth"] = growth(results)
             print(f"seconds grow as (stored words x classes)^{growth(results):.2f}")
     if options.json:
-        options.json.write_text(json.dumps(content, indent=2) + "\n")
+        write_json(options.json, content)
 
 
 if __name__ == "__main__":

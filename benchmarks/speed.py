@@ -20,7 +20,6 @@ truth.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import subprocess
 import sys
@@ -33,7 +32,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from harness import seconds_of, versions
+from harness import seconds_of, versions, write_json
 from sklearn import naive_bayes
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
@@ -243,7 +242,7 @@ def main() -> None:
     if options.json:
         tables = {"words": words, "numbers": numbers, "import": imports, "first_fit": first}
         content = {"versions": found, "corpus": name, "limits": size, "seconds": tables}
-        options.json.write_text(json.dumps(content, indent=2) + "\n")
+        write_json(options.json, content)
 
 
 if __name__ == "__main__":

@@ -13,13 +13,12 @@ own: it trains on four fifths of each training part and fits its temperature to 
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import clock, versions
+from harness import clock, versions, write_json
 from sklearn import datasets, naive_bayes
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -130,7 +129,7 @@ def main() -> None:
         results = compare(options.sets, options.splits, options.folds, options.all)
     if options.json:
         content = {"versions": found, "folds": options.folds, "results": results}
-        options.json.write_text(json.dumps(content, indent=2) + "\n")
+        write_json(options.json, content)
 
 
 if __name__ == "__main__":

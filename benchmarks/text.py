@@ -48,6 +48,7 @@ from harness import (
     reset_peak,
     versions,
     words_clock,
+    write_json,
 )
 from peers import River, TunedLogisticRegression, VowpalWabbit
 from sklearn import naive_bayes
@@ -414,7 +415,7 @@ def main() -> None:
                     for data, line in summarize(results).items()
                 },
             }
-            options.json.write_text(json.dumps(content, indent=2) + "\n")
+            write_json(options.json, content)
     if {OURS, SVM} <= set(names) and results:
         show_summary(summarize(results))
     print(f"\nin all {time.perf_counter() - begun:.0f} s")

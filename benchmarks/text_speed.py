@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import json
 import time
 import warnings
 from collections.abc import Callable
@@ -36,7 +35,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from harness import seconds_of, use_one_core, versions, words_clock
+from harness import seconds_of, use_one_core, versions, words_clock, write_json
 from peers import VowpalWabbit, dicts
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, SGDClassifier
@@ -256,7 +255,7 @@ def main() -> None:
     print(f"\nin all {time.perf_counter() - begun:.0f} s")
     if options.json:
         content = {"versions": found, "data": name, "settings": str(SETTINGS), "notes": notes}
-        options.json.write_text(json.dumps(content | {"seconds": tables}, indent=2) + "\n")
+        write_json(options.json, content | {"seconds": tables})
 
 
 def show_first(title: str, times: Times, notes: dict[str, str] | None = None) -> Times:

@@ -14,13 +14,11 @@ Data sets are folders of `--data DIR` (or DISCEM_DATA), each with `train.txt.gz`
 from __future__ import annotations
 
 import argparse
-import json
 import time
-from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from harness import versions
+from harness import versions, write_json
 from sklearn.feature_extraction.text import CountVectorizer
 
 from discem import TopicClassifier, inverse
@@ -94,7 +92,7 @@ def main() -> None:
                 )
     if options.json:
         content = {"versions": versions(), "results": results}
-        Path(options.json).write_text(json.dumps(content, indent=1))
+        write_json(options.json, content)
 
 
 if __name__ == "__main__":

@@ -97,6 +97,17 @@ def test_scale_prints_and_writes_every_size(tmp_path):
             assert size["memory_ratio"] > 0
 
 
+def test_versions_compares_a_tree_with_itself(tmp_path):
+    tree, out = BENCHMARKS.parent, tmp_path / "versions.json"
+    printed = run("versions.py", tree, tree, "--only", "numbers", "--repeat", 1, "--json", out)
+    written = json.loads(out.read_text())
+    assert str(tree) in written["trees"]["after"]
+    for name, times in written["seconds"]["models"].items():
+        assert name in printed
+        assert list(times) == ["before", "again", "after"]
+        assert all(min(seconds) > 0 for seconds in times.values())
+
+
 def test_zipf_documents_are_canonical(benchmarks):
     from scale import zipf
 

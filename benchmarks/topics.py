@@ -23,7 +23,8 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from discem import TopicClassifier, inverse
 from discem.datasets import load_text
-from discem.engines.sequential import score
+from discem.engines import Sequential
+from discem.io.rows import sparse_rows
 from discem.models import Gibbs
 
 LOSSES = ("nll", "ncll", "hinge")
@@ -34,14 +35,14 @@ SETTINGS: dict[str, dict[str, Any]] = {"defaults": {}, "paper": PAPER}
 def sampler(X, y) -> float:
     """Nanoseconds per token, class and sweep."""
     model = TopicClassifier(inference="gibbs", max_iter=1, random_state=0).fit(X, y)
-    rows = model._rows(X)
+    rows = sparse_rows(X)
     seconds = {}
     for sweeps in (10, 50):
-        state = model._learner.model._replace(inference=Gibbs(sweeps, 1))
+        state = model.learner_.model._replace(inference=Gibbs(sweeps, 1))
         times = []
         for _ in range(3):
             begun = time.perf_counter()
-            score(state, rows, X.shape[0])
+            Sequential().score(state, rows)
             times.append(time.perf_counter() - begun)
         seconds[sweeps] = min(times)
     work = float(X.sum()) * len(model.classes_) * 40

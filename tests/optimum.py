@@ -36,7 +36,7 @@ def objective(vector, Z, onehot, prior, alpha):
 
 def vector_of(model):
     """The parameters of a fitted GaussianNB as a vector of `objective`."""
-    state = model._learner.model
+    state = model.learner_.model
     factors = state.features.factors[varying(model)]
     return np.concatenate(
         [np.log(state.classes.counts), factors[:, 0].T.ravel(), np.log(factors[:, 1].T.ravel())]
@@ -45,12 +45,12 @@ def vector_of(model):
 
 def varying(model):
     """The columns that take part: constant ones have no units."""
-    return np.isfinite(model._learner.model.features.units[1])
+    return np.isfinite(model.learner_.model.features.units[1])
 
 
 def setting(model, X, y):
     """What `objective` needs beside a vector: rows in the prior's units, labels, the prior."""
-    features, columns = model._learner.model.features, varying(model)
+    features, columns = model.learner_.model.features, varying(model)
     prior = features.prior
     prior = prior._replace(mean=prior.mean[columns], variance=prior.variance[columns])
     Z = ((X - features.units[0]) / features.units[1])[:, columns]

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 import discem
 from discem import _compile
-from discem.engines.sequential import score_rows, sweep
+from discem.engines.sequential import score_all, sweep
 
 
 class Square(NamedTuple):
@@ -116,7 +116,7 @@ def test_without_numba_the_same_source_gives_the_same_model():
 
 def signatures():
     """How many versions of each kernel are compiled in this process."""
-    held = [inspect.getclosurevars(each).nonlocals["compiled"] for each in (sweep, score_rows)]
+    held = [inspect.getclosurevars(each).nonlocals["compiled"] for each in (sweep, score_all)]
     return [len(each.signatures) for each in held]
 
 

@@ -35,7 +35,7 @@ from discem import (
     power,
 )
 from discem.exceptions import InputError
-from discem.families import gaussian, words
+from discem.families import FAMILIES
 
 MODELS = [GaussianNB, MultinomialNB]
 every_model = pytest.mark.parametrize("Model", MODELS)
@@ -257,12 +257,12 @@ def test_early_stopping_keeps_the_best(Model):
         n_iter_no_change=5,
         step=constant(0.5),
         average=False,
-        callback=lambda model, record: models.append(pickle.dumps(model._learner.model)),
+        callback=lambda model, record: models.append(pickle.dumps(model.learner_.model)),
     )
     losses = [record["validation_loss"] for record in model.history_]
     best = int(np.argmin(losses))
     assert best < len(losses) - 1 < 199
-    assert pickle.dumps(model._learner.model) == models[best]
+    assert pickle.dumps(model.learner_.model) == models[best]
     assert {f"validation_{name}" for name in FIGURES} <= set(model.history_[0])
 
 
@@ -470,16 +470,18 @@ def test_both_parametrisations():
     mu, theta = model.mu_, model.theta_
     moments = np.stack([mu["x"], mu["x^2"]], axis=-1) / mu["class"][:, None, None]
     natural = np.stack([theta["x"], theta["x^2"]], axis=-1)
-    np.testing.assert_allclose(gaussian.natural(moments), natural, rtol=1e-8)
-    np.testing.assert_allclose(gaussian.mean(natural), moments, rtol=1e-8)
-    normalizer = gaussian.log_normalizer(natural).sum(axis=1)
+    np.testing.assert_allclose(FAMILIES["gaussian"].natural(moments), natural, rtol=1e-8)
+    np.testing.assert_allclose(FAMILIES["gaussian"].mean(natural), moments, rtol=1e-8)
+    normalizer = FAMILIES["gaussian"].log_normalizer(natural).sum(axis=1)
     np.testing.assert_allclose(np.exp(theta["class"] + normalizer), mu["class"])
 
     model, X, _ = fitted(MultinomialNB)
     mu, theta = model.mu_, model.theta_
-    np.testing.assert_allclose(words.natural(mu["word"]), theta["word"], rtol=1e-10)
+    np.testing.assert_allclose(FAMILIES["words"].natural(mu["word"]), theta["word"], rtol=1e-10)
     scale = mu["class"][:, None] * X.sum(axis=1).mean()
-    np.testing.assert_allclose(words.mean(theta["word"]) * scale, mu["word"], rtol=1e-10)
+    np.testing.assert_allclose(
+        FAMILIES["words"].mean(theta["word"]) * scale, mu["word"], rtol=1e-10
+    )
     np.testing.assert_allclose(np.exp(theta["class"]), mu["class"])
 
 

@@ -95,7 +95,7 @@ def whole(path):
     return path.read_bytes()
 
 
-def stamped(thing, format=1):
+def stamped(thing, format=2):
     """A file as if `thing` had been saved as a model."""
     file = io.BytesIO(skops.io.dumps(thing))
     with zipfile.ZipFile(file, "a") as members:

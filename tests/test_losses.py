@@ -11,13 +11,12 @@ from discem.losses import (
     NLL,
     Blend,
     Hinge,
-    Labels,
-    LabelSets,
-    SoftLabels,
+    compiled_form,
     evaluate,
     resolve_loss,
     value_and_weights,
 )
+from discem.targets import Targets, infer, label_sets, labels, soft_labels
 
 K = 4
 TARGETS = {
@@ -144,16 +143,21 @@ def test_hinge_moves_the_best_right_and_the_best_wrong_class():
     assert value_and_weights(Hinge(0.6), a, 1)[0] == pytest.approx(0.1)
 
 
-def evaluate_all(loss, scored, targets, values, weights):
+def evaluate_all(loss, scored, targets, values, weights, p):
     for i in range(scored.shape[0]):
-        values[i] = evaluate(loss, scored[i], targets, i, weights[i])
+        seen = infer(scored[i], targets, i, weights[i], p)
+        values[i] = evaluate(loss, scored[i], seen, p, weights[i])
 
 
 ENCODED = {
-    "label": Labels(np.array([0, 1, 2, 3, -1] * 4)),
-    "set": LabelSets(np.random.default_rng(1).random((20, K)) < [0.3, 0.6, 0.3, 1.0]),
-    "soft": SoftLabels(np.random.default_rng(2).dirichlet(np.ones(K), 20)),
+    "label": labels(np.array([0, 1, 2, 3, -1] * 4)),
+    "set": label_sets(np.random.default_rng(1).random((20, K)) < [0.3, 0.6, 0.3, 1.0]),
+    "soft": soft_labels(np.random.default_rng(2).dirichlet(np.ones(K), 20)),
 }
+ENCODED["mixed"] = Targets(  # kinds of targets may stand side by side
+    np.where(np.arange(20) % 3 == 0, ENCODED["label"].codes, ENCODED["set"].codes),
+    ENCODED["set"].share,
+)
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +174,7 @@ def test_compiled_is_plain(loss, targets, compiled):
     results = []
     for function in (evaluate_all, compiled):
         values, weights = np.empty(20), np.empty((20, K))
-        function(LOSSES[loss], scored, targets, values, weights)
+        function(compiled_form(LOSSES[loss]), scored, targets, values, weights, np.empty(K))
         results.append(np.column_stack([values, weights]))
     np.testing.assert_allclose(*results, rtol=1e-12, atol=1e-14)
 
@@ -196,3 +200,31 @@ def test_names_and_objects_are_the_same_loss(loss):
     """A name stands for its object; whole-number parameters become floats (one compiled type)."""
     assert resolve_loss(loss) == resolve_loss(LOSSES[loss]) == LOSSES[loss]
     assert type(resolve_loss(Blend(1)).kappa) is float
+
+
+def test_built_in_losses_share_compiled_code(compiled):
+    """Another built-in loss or kind of target is other numbers, not another function."""
+    scored, counts = draws(2.0, 20), []
+    for loss in LOSSES:
+        for targets in ENCODED.values():
+            room = np.empty(20), np.empty((20, K)), np.empty(K)
+            compiled(compiled_form(LOSSES[loss]), scored, targets, *room)
+            counts.append(len(compiled.signatures))
+    assert set(counts) == {counts[0]}
+
+
+def test_targets_can_be_taken_apart():
+    """`take` and `parts` agree for every kind: weights add up, rows stay what they are."""
+    for name, targets in ENCODED.items():
+        if name == "mixed":
+            continue
+        weights = np.linspace(0.5, 1.5, 20)
+        total = np.zeros((20, K))
+        for codes, weight in targets.parts(weights):
+            known = codes >= 0
+            total[known, codes[known]] += weight[known]
+        np.testing.assert_allclose(total, weights[:, None] * targets.even_shares(K))
+        some = np.array([4, 0, 7])
+        np.testing.assert_array_equal(
+            targets.take(some).even_shares(K), targets.even_shares(K)[some]
+        )

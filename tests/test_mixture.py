@@ -27,14 +27,15 @@ from discem import (
     models,
 )
 from discem.datasets import toy, toy_accuracy
-from discem.engines.sequential import FIGURES, LOSS, score, sweep
+from discem.engines.sequential import sweep
 from discem.exceptions import InputError, OptionError
-from discem.families import FAMILIES, LEVERAGE
+from discem.families import FAMILIES, LEVERAGE, family_of
+from discem.figures import LOSS
 from discem.losses import LOSSES, NLL
-from discem.models import Mixture, averaged, make_room, scores, update, with_classes
-from discem.schedules import step_sizes
+from discem.models import Mixture, averaged, make_room, update, with_classes, write_scores
 
 every_family = pytest.mark.parametrize("family", FAMILIES)
+built_in = pytest.mark.parametrize("family", ["gaussian", "words"])
 every_loss = pytest.mark.parametrize("loss", LOSSES)
 SIZES = (2, 1, 3)  # components of three classes
 FIRST = np.array([0, 2, 3, 6])
@@ -45,41 +46,19 @@ NAMES = np.array(["ash", "birch", "cedar"])
 def problem(family, n=24, seed=0, average=False, prior=None):
     """Rows, codes of three classes, and a mixture with 2, 1 and 3 components."""
     X, part = tiny.data(family, n=n, d=4, K=6, seed=seed)
-    if family == "gaussian":
+    if FAMILIES[family].accepts.missing:
         X[::5, 1] = np.nan
     parts = tiny.begin(family, X, part, K=6, average=average, prior=prior)
     return X, CLASS[part], Mixture(parts, FIRST)
 
 
-def run(state, X, y, loss, rho, n, projection=tiny.PLAIN, batch=1, sweep=sweep):
-    """As `tiny.run`, for a mixture."""
-    state = copy.deepcopy(state)
-    rows, K = tiny.VIEW[tiny.name_of(state)](X), models.n_classes(state)
-    steps = -(-len(X) // batch)
-    rho = step_sizes(constant(rho), 1, steps)
-    figures, share = np.zeros(len(FIGURES)), np.arange(1.0, steps + 1.0) ** 2
-    sweep(
-        state, loss, projection, rows, tiny.labels(y), np.ones(len(X)), np.arange(len(X)), rho,
-        share, float(n), np.empty((batch + 2, K)), make_room(state, rows, batch), figures,
-    )  # fmt: skip
-    return state, figures
-
-
-def flat(state):
-    """All numbers of a mixture in a row."""
-    return np.concatenate(
-        [part.ravel() for block in state.parts for part in block if isinstance(part, np.ndarray)]
-    )
-
-
 def enumerated(state, X):
     """Ln p(y, c, x) of every component, by the textbook."""
+    family = family_of(state.features)
     p, means, _ = tiny.parameters(state.parts)
-    if tiny.name_of(state) == "words":
-        return np.log(p) + X @ np.log(means).T
-    m, square = means[..., 0], means[..., 1]
-    cells = norm.logpdf(X[:, None, :], m, np.sqrt(square - m**2))
-    return np.log(p) + np.nansum(cells, axis=2)
+    x, jacobian = family.in_units(state.features, X)
+    joint = tiny.log_joint(family, np.log(p), family.natural(means), x)
+    return joint + jacobian[:, None]
 
 
 def within(joint):
@@ -96,11 +75,11 @@ def within(joint):
 def test_scores_and_posteriors_are_those_of_enumeration(family):
     X, _, state = problem(family)
     a, posterior = within(enumerated(state, X))
-    rows = tiny.VIEW[family](X)
-    np.testing.assert_allclose(score(state, rows, len(X)), a, rtol=1e-10, atol=1e-10)
+    rows = tiny.view(family, X)
+    np.testing.assert_allclose(tiny.scores(state, X), a, rtol=1e-10, atol=1e-10)
     room, got = make_room(state, rows, 3), np.empty(3)
     for slot, i in enumerate((4, 0, 9)):
-        scores(state, rows, i, slot, got, room)
+        write_scores(state, rows, i, slot, got, room)
     np.testing.assert_allclose(room.posterior, posterior[[4, 0, 9]], atol=1e-10)
 
 
@@ -109,7 +88,7 @@ def test_word_scores_sum_to_one_over_all_documents(length):
     """p(document | y) over every sequence of words: the components are summed out exactly."""
     _, _, state = problem("words")
     documents = [np.bincount(d, minlength=4) for d in itertools.product(range(4), repeat=length)]
-    a = score(state, tiny.VIEW["words"](np.array(documents, dtype=float)), len(documents))
+    a = tiny.scores(state, np.array(documents, dtype=float))
     p = models.class_counts(state)
     np.testing.assert_allclose(np.exp(a).sum(axis=0), p / p.sum(), rtol=1e-10)
 
@@ -118,35 +97,35 @@ def test_word_scores_sum_to_one_over_all_documents(length):
 def test_the_move_is_that_of_the_expected_statistics(family):
     """E[s(k, z, x)] shares the weight of a class by the posterior of its components."""
     X, _, state = problem(family)
-    rows, r = tiny.VIEW[family](X), np.array([0.02, -0.005, 0.01])
+    rows, r = tiny.view(family, X), np.array([0.02, -0.005, 0.01])
     _, posterior = within(enumerated(state, X))
     for i in (0, 3):
         room, parts = make_room(state, rows, 1), copy.deepcopy(state.parts)
         moved = copy.deepcopy(state)
-        scores(moved, rows, i, 0, np.empty(3), room)
+        write_scores(moved, rows, i, 0, np.empty(3), room)
         update(moved, rows, i, 0, r, r.sum(), 1e-3, 1e-3, tiny.PLAIN, room)
         by_part, own = r[CLASS] * posterior[i], make_room(parts, rows, 1)
         update(parts, rows, i, 0, by_part, r.sum(), 1e-3, 1e-3, tiny.PLAIN, own)
-        np.testing.assert_allclose(flat(moved), flat(Mixture(parts, FIRST)), rtol=1e-10)
+        np.testing.assert_allclose(tiny.flat(moved), tiny.flat(Mixture(parts, FIRST)), rtol=1e-10)
 
 
 def test_leverage_is_the_derivative_of_the_score():
     """D a_k / d r_k, of means and variances at constant class shares."""
     X, _, state = problem("gaussian")
     rows, room, a = (
-        tiny.VIEW["gaussian"](X),
-        make_room(state, tiny.VIEW["gaussian"](X), 1),
+        tiny.view("gaussian", X),
+        make_room(state, tiny.view("gaussian", X), 1),
         np.empty(3),
     )
-    scores(state, rows, 3, 0, a, room)
+    write_scores(state, rows, 3, 0, a, room)
     leverage, before, h = room.numbers[LEVERAGE].copy(), a.copy(), 1e-7
     for k in range(3):
         moved, r = copy.deepcopy(state), np.zeros(3)
         r[k] = h
-        scores(moved, rows, 3, 0, a, room)
+        write_scores(moved, rows, 3, 0, a, room)
         update(moved, rows, 3, 0, r, 0.0, 0.0, 0.0, tiny.PLAIN, room)
         moved.parts.classes.counts[:] = state.parts.classes.counts
-        after = score(moved, rows, len(X), np.array([3]))[0]
+        after = tiny.scores(moved, X)[3]
         assert (after[k] - before[k]) / h == pytest.approx(leverage[k], rel=1e-3)
 
 
@@ -159,7 +138,7 @@ def test_nll_never_rises_over_full_batches(family, rho):
     y[::4] = -1  # components and classes both to be found
     projection, losses = Interior(0.9999, 0.0), []
     for _ in range(25):
-        state, figures = run(state, X, y, NLL(), rho, np.inf, projection, batch=60)
+        state, figures = tiny.run(state, X, y, NLL(), rho, np.inf, projection, batch=60)
         losses.append(figures[LOSS])
     assert (np.diff(losses) <= 1e-9 * np.abs(losses[0])).all()
     assert losses[-1] < losses[0] - 0.1
@@ -175,7 +154,7 @@ def test_penalised_nll_never_rises_under_the_prior_of_mixtures():
     values = []
     for _ in range(60):
         before = models.penalty(state)
-        state, figures = run(state, X, y, NLL(), 0.05, 60, batch=60)
+        state, figures = tiny.run(state, X, y, NLL(), 0.05, 60, batch=60)
         values.append(figures[LOSS] + before)
     assert (np.diff(values) <= 1e-9 * np.abs(values[0])).all()
     assert values[-1] < values[0] - 0.1
@@ -192,10 +171,12 @@ def test_compiled_is_plain(family, loss, projection):
     for batch in (1, 5):
         ends = []
         for function in (sweep, sweep.plain):
-            state, figures = run(start, X, y, LOSSES[loss], 0.1, 24, projection, batch, function)
-            ends.append(np.concatenate([flat(state), flat(averaged(state)), figures]))
+            state, figures = tiny.run(
+                start, X, y, LOSSES[loss], 0.1, 24, projection, batch, sweep=function
+            )
+            ends.append(np.concatenate([tiny.flat(state), tiny.flat(averaged(state)), figures]))
         np.testing.assert_allclose(*ends, rtol=1e-8, atol=1e-10)
-        assert not np.allclose(ends[0][: flat(start).size], flat(start)), "nothing moved"
+        assert not np.allclose(ends[0][: tiny.flat(start).size], tiny.flat(start)), "nothing moved"
 
 
 @every_family
@@ -204,9 +185,9 @@ def test_one_component_is_naive_bayes(family, loss):
     """The limit case: a mixture of one."""
     X, y = tiny.data(family, n=30)
     nb = tiny.begin(family, X, y)
-    one, _ = run(Mixture(nb, np.arange(4)), X, y, LOSSES[loss], 0.1, 30, tiny.PLAIN, 1, sweep.plain)
+    one, _ = tiny.run(Mixture(nb, np.arange(4)), X, y, LOSSES[loss], 0.1, 30, sweep=sweep.plain)
     other, _ = tiny.run(nb, X, y, LOSSES[loss], 0.1, 30, sweep=sweep.plain)
-    np.testing.assert_allclose(flat(one), flat(Mixture(other, FIRST)), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(tiny.flat(one.parts), tiny.flat(other), rtol=1e-9, atol=1e-12)
 
 
 @every_family
@@ -214,11 +195,10 @@ def test_new_classes_have_components_that_differ(family):
     X, _, state = problem(family)
     grown = with_classes(state, np.array([2, -1, 0, 1]), 0.1)
     np.testing.assert_array_equal(np.diff(grown.first), [3, 3, 2, 1])
-    rows = tiny.VIEW[family](X)
-    old, new = score(state, rows, len(X)), score(grown, rows, len(X))
+    old, new = tiny.scores(state, X), tiny.scores(grown, X)
     known = new[:, [2, 3, 0]] - old  # one constant: there is more mass in all
     np.testing.assert_allclose(known, known[0, 0], rtol=1e-9)
-    joint = score(grown.parts, rows, len(X))[:, 3:6]
+    joint = tiny.scores(grown.parts, X)[:, 3:6]
     assert min(np.abs(joint[:, i] - joint[:, j]).max() for i, j in ((0, 1), (1, 2), (0, 2))) > 0.1
     np.testing.assert_allclose(models.class_counts(grown)[1], 0.1)
 
@@ -270,7 +250,7 @@ def test_scikit_learn(estimator, check):
     check(estimator)
 
 
-@every_family
+@built_in
 @pytest.mark.parametrize("loss", ["ncll", "hinge", "nll"])
 def test_probabilities_agree(family, loss):
     model, X, y = fitted(family, loss=loss, n_components=3, max_iter=20)
@@ -300,7 +280,7 @@ def test_probabilities_agree(family, loss):
         _ = model.component_log_prob_ if family == "gaussian" else model.means_
 
 
-@every_family
+@built_in
 def test_samples_are_of_the_model(family):
     model, *_ = fitted(family, loss="nll")
     X, y = model.sample(20_000, random_state=0)
@@ -452,7 +432,7 @@ def test_fewer_rows_than_components():
     assert len(np.unique(stream.means_.round(9), axis=0)) == 9
 
 
-@every_family
+@built_in
 def test_the_prior_start_breaks_the_symmetry(family):
     model, X, y = fitted(family, init="prior", max_iter=30)
     factors = model.means_ if family == "gaussian" else model.component_log_prob_
@@ -466,7 +446,7 @@ def test_a_dead_component_is_named():
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         model.fit(X, y)
-    model._learner.state.parts.classes.counts[3] = 1e-6
+    model.learner_.state.parts.classes.counts[3] = 1e-6
     with pytest.warns(ConvergenceWarning, match="component 1 of class 'birch' has died"):
         model.fit(X, y)
 

@@ -15,11 +15,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import discem
 from discem import Dirichlet, MultinomialNB, TopicClassifier, constant, inverse, models
 from discem.datasets import DataNotFoundError, load_text
-from discem.engines.sequential import FIGURES, score_rows, sweep
+from discem.engines.sequential import score_all, sweep
 from discem.exceptions import InputError, OptionError
+from discem.families import FAMILIES
+from discem.figures import FIGURES
 from discem.io.rows import sparse_rows
-from discem.losses import LOSSES, Labels
-from discem.models import Cvb0, Gibbs
+from discem.losses import LOSSES, compiled_form
+from discem.models import ClassPrior, Cvb0, Gibbs
 from discem.models.topics import (
     collect_topics,
     start_topics,
@@ -28,6 +30,7 @@ from discem.models.topics import (
     word_distributions,
 )
 from discem.projections import Interior
+from discem.targets import labels
 
 INFERENCES = [Cvb0(12), Gibbs(9, 5)]
 each_inference = pytest.mark.parametrize("inference", INFERENCES, ids=["cvb0", "gibbs"])
@@ -48,8 +51,9 @@ def tiny_model(T, inference, K=2, W=8, seed=0, alpha=None, concentration=1.0):
     """A model of random word distributions."""
     rng = np.random.RandomState(seed)
     counts = rng.dirichlet(np.full(W, concentration), size=T * K).T * 100.0 + 0.01
-    tally = models.Tally(discem.families.words, np.arange(1.0, K + 1.0), counts)
-    options = (Dirichlet(0.01), 1.0, alpha or 1.0 / T, inference, "generative", False, False, rng)
+    tally = models.Tally(FAMILIES["words"], np.arange(1.0, K + 1.0), counts)
+    classes = ClassPrior(1.0, keeps_mass=False, lifts_to_prior=True)
+    options = (Dirichlet(0.01), classes, alpha or 1.0 / T, inference, "generative", False, rng)
     return start_topics(tally, *options)
 
 
@@ -98,7 +102,7 @@ def infer(model, x):
     """Ln p(d | y) and expected counts as (K, T, W), by the model's inference."""
     rows, K = sparse_rows(x[None]), models.n_classes(model)
     room, out = models.make_room(model, rows, 1), np.empty((1, K))
-    score_rows(model, rows, np.arange(1), room, out)
+    score_all(model, rows, np.arange(1), room, out)
     counts = np.zeros((len(x), room.expected.shape[2]))
     counts[rows.indices] = room.expected[0, : len(rows.indices)]
     p = models.class_counts(model) / models.class_counts(model).sum()
@@ -181,18 +185,26 @@ def test_expected_counts_add_up(inference):
 def test_compiled_equals_plain(inference):
     X, y = documents(20)
     codes = np.unique(y, return_inverse=True)[1]
-    rows, targets, n = sparse_rows(X), Labels(codes.astype(np.int64)), len(X)
+    rows, targets, n = sparse_rows(X), labels(codes), len(X)
     results = []
     for run in (sweep, sweep.plain):
         rng = np.random.RandomState(0)
         tally = collect_topics(rows, targets, np.ones(n), X.shape[1], 3, 2, rng)
         state = start_topics(
-            tally, Dirichlet(1.0), 1.0, 0.5, inference, "generative", True, False, rng
+            tally,
+            Dirichlet(1.0),
+            ClassPrior(1.0, False, True),
+            0.5,
+            inference,
+            "generative",
+            True,
+            rng,
         )
         room, figures = models.make_room(state, rows, 2), np.zeros(len(FIGURES))
         rho, share = np.full(n // 2, 0.02), np.arange(1.0, n // 2 + 1)
         run(
-            state, LOSSES["ncll"], PLAIN, rows, targets, np.ones(n), np.arange(n), rho, share,
+            state, compiled_form(LOSSES["ncll"]), PLAIN, rows, targets, np.ones(n), np.arange(n),
+            rho, share,
             float(n), np.empty((4, 3)), room, figures,
         )  # fmt: skip
         results.append((word_distributions(models.averaged(state)), figures))

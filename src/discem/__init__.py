@@ -1,6 +1,6 @@
 """discem: generative classifiers trained discriminatively, online."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 from .estimators import (
     GaussianNB,

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from ._kinds import savable
 
+
+@savable
 class NormalGamma(NamedTuple):
     """Prior of a Gaussian factor, in pseudo-observations.
 
@@ -24,6 +27,7 @@ class NormalGamma(NamedTuple):
     variance: Any = None
 
 
+@savable
 class NormalBetaPrime(NamedTuple):
     """Prior of a Gaussian factor whose scale may be far from that of the others.
 
@@ -40,6 +44,7 @@ class NormalBetaPrime(NamedTuple):
     variance: Any = None
 
 
+@savable
 class PaperNormalGamma(NamedTuple):
     """The prior of the paper's toy example (section 4.1), in the raw units of the data.
 
@@ -52,6 +57,7 @@ class PaperNormalGamma(NamedTuple):
     nu: float = 1.0
 
 
+@savable
 class Dirichlet(NamedTuple):
     """Prior of the words of a class: `alpha` pseudo-counts of every word.
 

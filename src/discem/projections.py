@@ -8,8 +8,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ._compile import generic
+from ._kinds import savable
 
 
+@savable
 class Interior(NamedTuple):
     """Stay well inside, and never overshoot.
 
@@ -24,6 +26,7 @@ class Interior(NamedTuple):
     damping: float = 0.03
 
 
+@savable
 class Check(NamedTuple):
     """The paper's check-step: take the whole step, then lift what fell out of the domain."""
 

@@ -5,16 +5,17 @@ Steps count from t = 1; `t` may be an array.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ._kinds import savable
 from .exceptions import OptionError
 
-Schedule = Callable[[Any], Any]
+Schedule = Any  # a callable t -> rho; the tuples below are callable
 
 
+@savable
 class inverse(NamedTuple):
     """The paper's step, 1 / (1 + lam * t).
 
@@ -28,6 +29,7 @@ class inverse(NamedTuple):
         return 1.0 / (1.0 + self.lam * t)
 
 
+@savable
 class power(NamedTuple):
     """rho0 * (t0 / (t0 + t)) ** kappa: near rho0 for t0 steps, then a decay like t ** -kappa.
 
@@ -43,6 +45,7 @@ class power(NamedTuple):
         return self.rho0 * (self.t0 / (self.t0 + t)) ** self.kappa
 
 
+@savable
 class constant(NamedTuple):
     """The same step for ever.
 

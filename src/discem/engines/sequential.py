@@ -1,46 +1,46 @@
 """The sequential engine: the paper's Algorithm 1, compiled.
 
-`sweep` is the method. For each observation it takes the scores of the model, asks the loss for
-weights, and moves the statistics:
+`sweep` is the method. For each batch of observations (by default one) it takes the scores of the
+model, asks the loss for weights, and moves the statistics:
 
     mu <- mu + rho [ sum_k w_k E[s(k, z, x)]  -  (sum_k w_k) mu  +  (alpha - nu mu) / n ]
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import inf
-from typing import Any
 
 import numpy as np
 
 from .._compile import helper, kernel
-from ..families import LEVERAGE
-from ..losses import best_answers, claim, evaluate, log_sum_exp, unlabelled
-from ..models import averaged, make_room, n_classes, remember, scores, update
+from ..families import LEVERAGE, add_to_average, settle
+from ..figures import CORRECT, HINGE_SUM, LOSS, NCLL_SUM, NLL_SUM, ROWS, SHORTENED, WEIGHT
+from ..losses import compiled_form, evaluate
+from ..models import gather_row, make_room, n_classes, update, write_scores
 from ..projections import damp
-from ..schedules import Schedule, step_sizes
-
-# what a sweep measures on the way, from the scores it takes before each update
-FIGURES = ("weight", "loss", "nll", "ncll", "hinge", "accuracy", "shortened", "rows")
-WEIGHT, LOSS, NLL_SUM, NCLL_SUM, HINGE_SUM, CORRECT, SHORTENED, ROWS = range(len(FIGURES))
+from ..schedules import step_sizes
+from ..targets import UNLABELLED, infer
+from ._protocol import Data, Done, Rule
 
 
 @helper
-def measure(a, targets, i, weight, unused, figures):
-    """Add the three losses and the accuracy of a labelled row to `figures`."""
+def judge(loss, a, targets, i, weight, w, p, figures):
+    """Turn the scores `a` of row i into the weights `w` of its loss; measure the row."""
+    seen = infer(a, targets, i, w, p)
     figures[ROWS] += 1.0
-    if unlabelled(targets, i):
+    if targets.codes[i] == UNLABELLED:  # learnt by NLL: w is p(y | x) already
+        figures[LOSS] -= weight * seen.clamped
         return
-    right, wrong = best_answers(a, targets, i)
-    margin = a[right] - a[wrong] if wrong >= 0 else inf
-    claimed = claim(targets, i, a, unused)
+    margin = a[seen.right] - a[seen.wrong] if seen.wrong >= 0 else inf
     figures[WEIGHT] += weight
-    figures[NLL_SUM] -= weight * claimed
-    figures[NCLL_SUM] += weight * (log_sum_exp(a) - claimed)
+    figures[NLL_SUM] -= weight * seen.clamped
+    figures[NCLL_SUM] += weight * (seen.free - seen.clamped)
     if margin < 1.0:
         figures[HINGE_SUM] += weight * (1.0 - margin)
-    if margin > 0.0 or (margin == 0.0 and right < wrong):  # as argmax breaks ties
+    if margin > 0.0 or (margin == 0.0 and seen.right < seen.wrong):  # as argmax breaks ties
         figures[CORRECT] += weight
+    figures[LOSS] += weight * evaluate(loss, a, seen, p, w)
 
 
 @kernel
@@ -48,24 +48,19 @@ def sweep(model, loss, projection, rows, targets, weights, order, rho, share, n,
     """Run one update per batch of rows, in the given order.
 
     `rho` and `share` hold, per update, the step size and the weight in the running average; `n` is
-    the number of observations that the prior is spread over; `w` is room for the scores and for the
-    weights of a batch.
+    the number of observations that the prior is spread over; `w` is room for the weights of a
+    batch, for scores and for a posterior.
     """
     K, batch = n_classes(model), w.shape[0] - 2
-    a, unused = w[batch], w[batch + 1]
+    a, p = w[batch], w[batch + 1]
     for step in range(rho.shape[0]):
         first = step * batch
         size = min(batch, order.shape[0] - first)
-        total, weight = 0.0, 0.0
+        decay, weight = 0.0, 0.0
         for b in range(size):
             i = order[first + b]
-            scores(model, rows, i, b, a, room)
-            measure(a, targets, i, weights[i], unused, figures)
-            if unlabelled(targets, i):
-                value = -claim(targets, i, a, w[b])  # NLL over all classes
-            else:
-                value = evaluate(loss, a, targets, i, w[b])
-            figures[LOSS] += weights[i] * value
+            write_scores(model, rows, i, b, a, room)
+            judge(loss, a, targets, i, weights[i], w[b], p, figures)
             weight += weights[i] / size
             effect = 0.0
             for k in range(K):
@@ -74,104 +69,63 @@ def sweep(model, loss, projection, rows, targets, weights, order, rho, share, n,
             gain = damp(projection, effect)
             for k in range(K):
                 w[b, k] *= gain
-                total += w[b, k]
-        for b in range(size):
-            decay = total if b == 0 else 0.0
-            pull = rho[step] * weight / n if b == 0 else 0.0
-            i = order[first + b]
-            floor = rho[step] / n
-            shortened = update(model, rows, i, b, w[b], decay, pull, floor, projection, room)
-            figures[SHORTENED] += 1.0 if shortened > 0 else 0.0
-        remember(model, share[step])
+                decay += w[b, k]
+        pull, floor = rho[step] * weight / n, rho[step] / n
+        if size == 1:
+            i = order[first]
+            shortened = update(model, rows, i, 0, w[0], decay, pull, floor, projection, room)
+        else:
+            for b in range(size):
+                gather_row(model, rows, order[first + b], b, w[b], room)
+            shortened = settle(model, decay, pull, floor, projection, room)
+        figures[SHORTENED] += size if shortened > 0 else 0.0
+        add_to_average(model, share[step])
 
 
 @kernel
-def score_rows(model, rows, order, room, out):
-    """Write the joint log-probabilities of the rows in `order` into `out`."""
+def score_all(model, rows, order, room, scores):
+    """Write the scores of the rows in `order`."""
     for j in range(order.shape[0]):
-        scores(model, rows, order[j], 0, out[j], room)
+        write_scores(model, rows, order[j], 0, scores[j], room)
 
 
 @kernel
-def measure_rows(scored, targets, loss, weights, unused, figures):
+def measure_all(scores, targets, loss, weights, w, p, figures):
     """Measure rows whose scores are known, as `sweep` measures them on the way."""
-    for i in range(scored.shape[0]):
-        figures[LOSS] += weights[i] * evaluate(loss, scored[i], targets, i, unused)
-        measure(scored[i], targets, i, weights[i], unused, figures)
+    for i in range(scores.shape[0]):
+        judge(loss, scores[i], targets, i, weights[i], w, p, figures)
 
 
-class Learner:
-    """A model in training: its state, the loss, the steps, and how far it has come.
+class Sequential:
+    """One batch of rows after the other, each a step; by default one row."""
 
-    Parameters
-    ----------
-    state : state of a model
-    loss, projection : see `discem.losses`, `discem.projections`
-    schedule : callable t -> rho
-    average : bool
-        Whether `model` is the running average of the states, weighted by t^2: the early steps fade.
-    n : float
-        Observations that the prior is spread over.
-    batch : int
-        Rows per step.
-    """
+    needs: tuple[str, ...] = ("add_scores", "gather", "settle", "move", "add_to_average")
 
-    def __init__(self, state, loss, projection, schedule: Schedule, average: bool, n, batch: int):
-        self.state = state
-        self.loss = loss
-        self.projection = projection
-        self.schedule = schedule
-        self.average = average
-        self.n = float(n)
-        self.batch = batch
-        self.t = 0
-        self._model: Any = None
+    def __repr__(self) -> str:
+        return "Sequential()"
 
-    @property
-    def model(self):
-        """The model to predict with: averaged where averaging is on."""
-        if self._model is None:
-            self._model = averaged(self.state) if self.average else self.state
-        return self._model
-
-    def replace(self, state) -> None:
-        """Go on from another state, such as one with more classes."""
-        self.state, self._model = state, None
-
-    def adopt(self, model) -> None:
-        """Predict with `model` from now on; training, if it goes on, goes on from the state."""
-        self._model = model
-
-    def learn(self, rows, targets, weights, order, figures, chunk: int = 0):
-        """Take one pass over `order`, in chunks; yield the rows done so far after each chunk.
-
-        `figures` is added to as rows are seen. Between chunks the caller may draw a progress bar,
-        and Ctrl-C is heard.
-        """
-        K = n_classes(self.state)
-        w, room = np.empty((self.batch + 2, K)), make_room(self.state, rows, self.batch)
-        chunk = max(chunk // self.batch, 1) * self.batch if chunk else max(len(order), 1)
+    def learn(
+        self, state, rule: Rule, t: int, data: Data, order, figures, chunk: int = 0
+    ) -> Iterator[Done]:
+        """Take one pass over the rows in `order`, in chunks; see `Engine`."""
+        batch = max(min(rule.batch, len(order)), 1)
+        w, room = np.empty((batch + 2, n_classes(state))), make_room(state, data.rows, batch)
+        chunk = max(chunk // batch, 1) * batch if chunk else max(len(order), 1)
         for first in range(0, len(order), chunk):
             part = order[first : first + chunk]
-            steps = -(-len(part) // self.batch)
-            rho = step_sizes(self.schedule, self.t + 1, steps)
-            share = np.arange(self.t + 1, self.t + steps + 1, dtype=np.float64) ** 2
-            self._model = None
+            steps = -(-len(part) // batch)
+            rho = step_sizes(rule.schedule, t + 1, steps)
+            share = np.arange(t + 1, t + steps + 1, dtype=np.float64) ** 2
             sweep(
-                self.state, self.loss, self.projection, rows, targets, weights, part,
-                rho, share, self.n, w, room, figures,
+                state, compiled_form(rule.loss), rule.projection, *data, part,
+                rho, share, rule.n, w, room, figures,
             )  # fmt: skip
-            self.t += steps
-            yield first + len(part)
+            t += steps
+            yield Done(state, t, first + len(part))
 
-    def step_size(self) -> float:
-        """The size of the last step taken."""
-        return float(step_sizes(self.schedule, max(self.t, 1), 1)[0])
-
-
-def score(model, rows, n_rows: int, order: np.ndarray | None = None) -> np.ndarray:
-    """Joint log-probabilities ``ln p(y=k, x)`` of all rows, or of those in `order`, as (n, K)."""
-    chosen = np.arange(n_rows) if order is None else order
-    out = np.empty((len(chosen), n_classes(model)))
-    score_rows(model, rows, chosen, make_room(model, rows, 1), out)
-    return out
+    def score(self, model, rows, order=None) -> np.ndarray:
+        """The scores ``ln p(y=k, x)`` of all rows, or of those in `order`, as (n, K)."""
+        chosen = np.arange(rows.n_rows) if order is None else order
+        scores = np.empty((len(chosen), n_classes(model)))
+        score_all(model, rows, chosen, make_room(model, rows, 1), scores)
+        return scores

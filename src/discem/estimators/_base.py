@@ -1,100 +1,48 @@
-"""What every estimator of the library does: check, start, train, predict."""
+"""What every estimator of the library does: check, start, train. `_joint` has what comes after."""
 
 from __future__ import annotations
 
-import json
-import time
-from collections import deque
-from collections.abc import Callable
-from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.validation import check_is_fitted
 
 from .. import models
-from ..engines.sequential import (
-    FIGURES,
-    ROWS,
-    SHORTENED,
-    WEIGHT,
-    Learner,
-    measure_rows,
-    score,
-)
+from ..calibration import best_temperature
+from ..engines import Data, Rule
 from ..exceptions import InputError, OptionError
-from ..losses import NLL, Hinge, Labels, LabelSets, SoftLabels, resolve_loss
+from ..families import Family, family_of
+from ..losses import NLL, Hinge, resolve_loss
+from ..models import ClassPrior
 from ..projections import Check, Interior
-from ..schedules import Schedule
+from ..targets import SHARED, Targets
+from ..training import Learner, Plan, Record, train
 from . import _input
 from ._input import NUMBER
-from ._progress import Progress
+from ._joint import Joint
 
 PROJECTIONS: dict[str, Any] = {"interior": Interior(), "check": Check()}
-MEASURED = ("loss", "nll", "ncll", "hinge", "accuracy")
 AUTO_DAMPING = 0.05  # of automatic steps, which are large at first and become small
 
 
-class LinearForm(NamedTuple):
-    """``ln p(y=k, x) = intercept_[k] + coef_[k] @ statistics(x)``, up to what all classes share."""
+class Batch(NamedTuple):
+    """Rows that were checked, before anything is learnt from them."""
 
-    coef_: np.ndarray
-    intercept_: np.ndarray
-    statistics: Callable
-
-    def decision_function(self, X):
-        """One score per class; their differences are the log-odds of the model."""
-        return self.statistics(X) @ self.coef_.T + self.intercept_
-
-
-def best_temperature(joint, codes, weights, shift=0.0, tolerance=1e-5) -> tuple[float, float]:
-    """What to multiply log-probabilities by so that labelled rows are least surprising.
-
-    Parameters
-    ----------
-    joint : array of shape (n, n_classes)
-        ``ln p(y, x)`` of rows that were not trained on.
-    codes, weights : arrays of shape (n,)
-        Place of each row's class (negative: none), and its weight.
-    shift : array of shape (n_classes,), optional
-        What is added after the multiplication.
-    tolerance : float
-        Relative.
-
-    Returns
-    -------
-    temperature, log_loss : float
-    """
-    from scipy.optimize import minimize_scalar
-
-    rows = np.flatnonzero((codes >= 0) & (weights > 0))
-    codes, weights = codes[rows], weights[rows] / weights[rows].mean()
-    joint = joint[rows] - joint[rows].max(axis=1, keepdims=True)
-    margin = float(np.median(-np.sort(joint, axis=1)[:, -2])) if joint.shape[1] > 1 else 0.0
-    own = joint[np.arange(len(rows)), codes]
-    own_shift = np.broadcast_to(shift, joint.shape[1])[codes]
-
-    def log_loss(log_temperature: float) -> float:
-        temperature = np.exp(log_temperature)
-        scores = temperature * joint + shift
-        losses = np.log(np.exp(scores).sum(axis=1)) - (temperature * own + own_shift)
-        # and one more row, wrong by the usual margin: rows may all be right, certainty is not
-        return float(np.dot(weights, losses) + np.logaddexp(0, temperature * margin)) / len(rows)
-
-    options = {"xatol": tolerance}
-    found = minimize_scalar(log_loss, bounds=(-12.0, 6.0), method="bounded", options=options)
-    return float(np.exp(found.x)), float(found.fun)
+    X: Any
+    y: np.ndarray
+    given: np.ndarray  # the weights as they were given
+    weights: np.ndarray  # and with those of classes, and of having no label
+    targets: Targets
+    classes: np.ndarray
+    family: Family
+    rows: Any  # X as the family views it
+    found: dict[str, Any]  # fitted attributes that the input determines
 
 
-class GenerativeClassifier(ClassifierMixin, BaseEstimator):
+class GenerativeClassifier(Joint, BaseEstimator):
     """A joint p(y, x) trained by the one update of the method."""
-
-    _family: Any  # the module of the family
-    _work: float = 2e7  # cell visits between two looks at the clock and at Ctrl-C
 
     def __init__(
         self,
@@ -143,53 +91,56 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    # --- what a family's estimator says of itself -------------------------------------------------
+    # --- what an estimator says of itself ---------------------------------------------------------
 
-    def _check_X(self, X, *, reset: bool):
+    _mixed = False  # whether factors are those of components within classes
+    _of_input: tuple[str, ...] = ("feature_names_in_",)  # attributes that not every input gives
+
+    def _choose_family(self, X) -> Family:
+        """The family of a model of X."""
         raise NotImplementedError
 
-    def _rows(self, X):
-        raise NotImplementedError
+    def _read(self, X, family: Family, fresh: bool, grows: bool = False) -> tuple[Any, dict]:
+        """X as a matrix that the family can take, and the fitted attributes it determines.
 
-    def _resolve_prior(self, n_features: int) -> tuple[Any, float]:
+        `fresh` says that there is no model yet, `grows` that X may have more columns than it has.
+        """
+        return _input.read_X(self, X, family.accepts, fresh or grows)
+
+    def _view(self, X, family: Family) -> Any:
+        return family.view(X)
+
+    def _resolve_prior(self, family: Family, n_features: int) -> tuple[Any, float]:
         """The prior of the features, and the pseudo-count of each class."""
-        raise NotImplementedError
+        return family.resolve_prior(self.prior, self._is_generative(), n_features, self._mixed)
 
-    def _auto_step(self, loss, n: float) -> Schedule:
-        raise NotImplementedError
-
-    def _auto_average(self, loss) -> bool:
-        raise NotImplementedError
-
-    def _auto_unlabelled(self, loss, ratio: float) -> float:
+    def _auto_unlabelled(self, family: Family, ratio: float) -> float:
         """The weight of an unlabelled row, of which there are `ratio` for each labelled one."""
-        return 1.0
+        return family.auto_unlabelled(self._is_generative(), ratio)
 
-    def _note(self, counted) -> None:
-        """Keep what the family wants to know of the data beyond its model."""
+    def _begin(self, batch: Batch, average: bool, stream: bool, rng) -> tuple[Any, np.ndarray]:
+        """The state at the prior or at the generative estimate, and the weight of each class."""
+        d, K = batch.found["n_features_in_"], len(batch.classes)
+        tally = models.collect(batch.family, batch.rows, batch.targets, batch.weights, d, K)
+        prior, alpha = self._resolve_prior(batch.family, d)
+        classes = self._class_prior(batch.family, prior, alpha)
+        return models.start(tally, prior, classes, self.init, average, stream), tally.classes
 
-    def _brace(self, rows) -> None:
-        """Prepare the model for rows that are unlike those it started from."""
-
-    def _finish(self, X, targets, weights, present, rng) -> None:
-        """Add what cannot be learnt row by row; `present` are rows that were given a weight."""
-
-    def _draw(self, codes: np.ndarray, rng) -> np.ndarray:
-        """Rows of the given classes."""
-        raise NotImplementedError
-
-    @staticmethod
-    def _statistics(X):
-        """What `to_linear` is linear in."""
-        raise NotImplementedError
+    def _finish(self, batch: Batch, rng) -> None:
+        """Add what cannot be learnt row by row."""
 
     classes_: np.ndarray
-    _learner: Learner
+    class_count_: np.ndarray
+    n_features_in_: int
+    learner_: Learner
 
     @property
-    def theta_(self) -> dict[str, np.ndarray]:
-        """Natural parameters: of the classes, then of the statistics in their order."""
-        raise NotImplementedError
+    def history_(self) -> list[Record]:
+        return self.learner_.history
+
+    @property
+    def n_iter_(self) -> int:
+        return self.learner_.epochs
 
     # --- training ---------------------------------------------------------------------------------
 
@@ -210,34 +161,39 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
             Also when interrupted: after Ctrl-C the fitted attributes are those of the training done
-            so far, and KeyboardInterrupt goes on.
+            so far, and KeyboardInterrupt goes on. Where data or options are refused, all is as it
+            was.
         """
         self._check_options()
-        known = self.classes_ if self.warm_start and hasattr(self, "_learner") else None
-        X, y, weights = self._check_data(X, y, sample_weight, reset=known is None)
-        classes = _input.find_classes(y)
+        fresh = not (self.warm_start and self.__sklearn_is_fitted__())
+        batch = self._check_data(X, y, sample_weight, fresh)
         loss = resolve_loss(self.loss)
-        if len(classes) < 2 and not isinstance(loss, NLL):
+        if len(batch.classes) < 2 and not isinstance(loss, NLL):
             raise InputError(
-                f"y has one class only, {classes.tolist()[0]!r}, from which loss={self.loss!r} "
-                "learns nothing; give more than 1 class, use loss='nll', or stream with partial_fit"
+                f"y has one class only, {batch.classes.tolist()[0]!r}, from which "
+                f"loss={self.loss!r} learns nothing; give more than 1 class, use loss='nll', "
+                "or stream with partial_fit"
             )
-        if known is not None:
-            if not np.array_equal(known, classes):
-                raise InputError(f"warm_start: the model knows classes {known}, y has {classes}")
-            self._learner.loss = loss
-        else:
-            self.classes_ = classes
-        targets = _input.encode(y, self.classes_)
-        given, weights = weights, weights * self._row_weights(targets)
         rng = check_random_state(self.random_state)
-        train, held = self._split(targets, weights, rng)
-        unit = self._unit(targets, weights, train)
-        rows = self._rows(X)
-        if known is None:
-            self._start(rows, targets, np.where(held, 0.0, weights), unit, rng)
-        self._train(rows, targets, weights / unit, train, np.flatnonzero(held), rng)
-        self._finish(X, targets, weights, given > 0, rng)
+        rows, held = self._split(batch, rng)
+        if fresh:
+            weights = batch.weights.copy()
+            weights[held] = 0.0
+            unit = _unit(batch, rows)
+            self._start(batch._replace(weights=weights), unit, rng)
+        else:
+            if not np.array_equal(self.classes_, batch.classes):
+                raise InputError(
+                    f"warm_start: the model knows classes {self.classes_}, y has {batch.classes}"
+                )
+            self.learner_.rule = self.learner_.rule._replace(loss=loss)
+            unit = _unit(batch, rows)
+        data = Data(batch.rows, batch.targets, batch.weights / unit)
+        train(self.learner_, data, rows, held, self._plan(batch.targets), rng)
+        if len(held) and isinstance(loss, Hinge) and batch.targets.plain:
+            scores, codes = self.learner_.score(batch.rows, held), batch.targets.codes[held]
+            self.temperature_ = best_temperature(scores, codes, data.weights[held]).value
+        self._finish(batch, rng)
         return self
 
     def partial_fit(self, X, y, classes=None, sample_weight=None):
@@ -259,40 +215,38 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
+        return self.learn_batch(self.check_batch(X, y, classes, sample_weight))
+
+    def check_batch(self, X, y, classes=None, sample_weight=None, grows=False) -> Batch:
+        """The first half of `partial_fit`: look at the rows, learn nothing, change nothing.
+
+        With `grows`, X may have more columns than the model, which has them when it has learnt.
+        """
         self._check_options()
-        first = not hasattr(self, "_learner")
-        X, y, weights = self._check_data(X, y, sample_weight, reset=first, labels=first)
-        found = _input.find_classes(y) if first or y.ndim == 1 else self.classes_
-        if classes is not None:
-            found = _input.join_classes(found, _input.find_classes(np.asarray(classes)))
-        rows = self._rows(X)
-        if first:
-            self.classes_ = found
+        fresh = not self.__sklearn_is_fitted__()
+        return self._check_data(X, y, sample_weight, fresh, classes, stream=True, grows=grows)
+
+    def learn_batch(self, batch: Batch):
+        """The second half of `partial_fit`: take one pass over rows that were checked."""
+        order = np.flatnonzero(batch.weights > 0)
+        if not self.__sklearn_is_fitted__():
+            rng = check_random_state(self.random_state)
+            self._start(batch, _unit(batch, order), rng, stream=True)
+            self._seen = 0.0
         else:
-            self._know(found)
-        targets = _input.encode(y, self.classes_)
-        weights = weights * self._row_weights(targets)
-        order = np.flatnonzero(weights > 0)
-        if first:
-            rng, unit = check_random_state(self.random_state), self._unit(targets, weights, order)
-            self._start(rows, targets, weights, unit, rng, stream=True)
-        learner = self._learner
-        self._seen += float(weights.sum())
-        learner.n = self._spread(self._seen)
-        learner.loss = resolve_loss(self.loss) if len(self.classes_) > 1 else NLL()
-        self._count_classes(targets, weights)
-        self._brace(rows)
-        self._epoch(rows, targets, weights / self._weight_unit, order, None)
+            self.grow(batch.found.get("n_features_in_", 0))
+            self._add_classes(batch.classes)
+            parts = list(batch.targets.parts(batch.weights))
+            self.class_count_ = self.class_count_ + models.count_classes(parts, len(self.classes_))
+        learner = self.learner_
+        self._seen += float(batch.weights.sum())
+        loss = resolve_loss(self.loss) if len(self.classes_) > 1 else NLL()
+        learner.rule = learner.rule._replace(loss=loss, n=self._spread(self._seen))
+        batch.family.prepare(learner.state.features, batch.rows)
+        learner.epoch(Data(batch.rows, batch.targets, batch.weights / self._weight_unit), order)
         return self
 
-    def _unit(self, targets, weights, order) -> float:
-        """The weight of a row that takes a whole step: the mean of the labelled ones."""
-        labelled = order[targets.codes[order] >= 0] if isinstance(targets, Labels) else order
-        return float(weights[labelled if len(labelled) else order].mean())
-
-    def _spread(self, weight: float) -> float:
-        """What the prior is spread over: the weight of all observations, one at least."""
-        return float(self.total_samples or max(weight, 1.0))
+    # --- before training --------------------------------------------------------------------------
 
     def _check_options(self) -> None:
         for name in ("batch_size", "max_iter", "n_iter_no_change"):
@@ -317,77 +271,112 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         if self.tol is not None and not (isinstance(self.tol, NUMBER) and self.tol >= 0):
             raise OptionError(f"tol={self.tol!r} must be None or a number >= 0")
 
-    def _check_data(self, X, y, sample_weight, reset: bool, labels: bool = True):
-        X = self._check_X(X, reset=reset)
-        return X, _input.check_y(y, X.shape[0], labels), _input.check_weights(sample_weight, X)
+    def _check_data(
+        self, X, y, sample_weight, fresh: bool, classes=None, stream: bool = False, grows=False
+    ) -> Batch:
+        """Look at the input, and change nothing: what is wrong with it is said here."""
+        family = self._choose_family(X) if fresh else self._known_family()
+        X, found = self._read(X, family, fresh, grows)
+        y = _input.check_y(y, X.shape[0], needed=fresh or not stream)
+        given = _input.check_weights(sample_weight, X)
+        known = _input.find_classes(y) if fresh or y.ndim == 1 or not stream else self.classes_
+        if classes is not None:
+            known = _input.join_classes(known, _input.find_classes(np.asarray(classes)))
+        if stream and not fresh:
+            known = _input.join_classes(self.classes_, known)
+        targets = _input.encode(y, known)
+        weights = given * self._row_weights(targets, known, family)
+        rows = self._view(X, family)
+        return Batch(X, y, given, weights, targets, known, family, rows, found)
 
-    def _row_weights(self, targets) -> np.ndarray | float:
+    def _known_family(self) -> Family:
+        return family_of(self.learner_.state.features)
+
+    def _is_generative(self) -> bool:
+        return isinstance(resolve_loss(self.loss), NLL)
+
+    def _row_weights(self, targets: Targets, classes, family: Family) -> np.ndarray | float:
         """What the weights of rows are multiplied by, for their class or for having none."""
-        weights = self._class_weights(targets)
-        if not isinstance(targets, Labels) or (targets.codes >= 0).all():
+        weights = self._class_weights(targets, classes)
+        none, weight = ~targets.labelled, self.unlabelled_weight
+        if not none.any():
             return weights
-        none, weight = targets.codes < 0, self.unlabelled_weight
         if weight == "auto":
             ratio = none.sum() / max((~none).sum(), 1)
-            weight = self._auto_unlabelled(resolve_loss(self.loss), float(ratio))
+            weight = self._auto_unlabelled(family, float(ratio))
         return weights * np.where(none, weight, 1.0)
 
-    def _class_weights(self, targets) -> np.ndarray | float:
+    def _class_weights(self, targets: Targets, classes) -> np.ndarray | float:
         if self.class_weight is None:
             return 1.0
-        if not isinstance(targets, Labels):
+        if not targets.plain:
             raise OptionError("class_weight goes with plain labels, not with label sets or shares")
         codes = targets.codes[targets.codes >= 0]
         if not len(codes):
             return 1.0
         present = np.unique(codes)
-        by_class = np.ones(len(self.classes_) + 1)  # the last is for unlabelled rows
+        by_class = np.ones(len(classes) + 1)  # the last is for unlabelled rows
         by_class[present] = compute_class_weight(
-            self.class_weight, classes=self.classes_[present], y=self.classes_[codes]
+            self.class_weight, classes=classes[present], y=classes[codes]
         )
         if not (np.isfinite(by_class).all() and (by_class >= 0).all() and by_class[codes].any()):
             raise OptionError(f"class_weight={self.class_weight!r} must be numbers >= 0, not all 0")
         return by_class[targets.codes]
 
-    def _split(self, targets, weights, rng) -> tuple[np.ndarray, np.ndarray]:
-        """Rows to train on, and a mask of those held out: a share of each class, labelled rows."""
-        held = np.zeros(len(weights), dtype=bool)
+    def _split(self, batch: Batch, rng) -> tuple[np.ndarray, np.ndarray]:
+        """Rows to train on, and those held out: a share of each class, of labelled rows."""
+        held = np.zeros(0, dtype=np.int64)
         if self.early_stopping:
-            codes = targets.codes if isinstance(targets, Labels) else np.zeros(len(weights), int)
-            held[_input.hold_out(codes, weights, self.validation_fraction, rng)] = True
-            if not held.any():
+            targets, weights = batch.targets, batch.weights
+            codes = targets.codes if targets.plain else np.zeros(len(weights), int)
+            held = _input.hold_out(codes, weights, self.validation_fraction, rng)
+            if not len(held):
                 raise InputError("early_stopping: too few rows of each class to hold any out")
-        return np.flatnonzero(~held & (weights > 0)), held
+            held = np.sort(held)
+        rest = batch.weights > 0
+        rest[held] = False
+        return np.flatnonzero(rest), held
 
-    def _start(self, rows, targets, weights, unit: float, rng, stream: bool = False) -> None:
-        """Begin training: a state, and how it is to move."""
-        loss = resolve_loss(self.loss)
-        average = self._auto_average(loss) if self.average == "auto" else bool(self.average)
-        total = float(weights.sum())
-        state, self.class_count_ = self._begin(rows, targets, weights, average, stream, rng)
-        self._learner = Learner(
-            state,
+    # --- the start --------------------------------------------------------------------------------
+
+    def _start(self, batch: Batch, unit: float, rng, stream: bool = False) -> None:
+        """Begin training. What was learnt before is gone only when all that can fail has not."""
+        loss, family = resolve_loss(self.loss), batch.family
+        average = self.average
+        if average == "auto":
+            average = family.auto_average(self._is_generative())
+        total = float(batch.weights.sum())
+        state, class_count = self._begin(batch, bool(average), stream, rng)
+        step = self.step
+        if step == "auto":
+            step = family.auto_step(self._is_generative(), total / unit, self._mixed)
+        rule = Rule(
             loss,
             self._resolve_projection(loss),
-            self._auto_step(loss, total / unit) if self.step == "auto" else self.step,
-            average,
+            step,
             self._spread(total),
             int(self.batch_size),
         )
-        self._weight_unit = unit
-        self._seen = 0.0 if stream else total
+        learner = Learner(state, rule)
+        for name in self._of_input:
+            if hasattr(self, name):
+                delattr(self, name)
+        for name, value in batch.found.items():
+            setattr(self, name, value)
+        self.classes_ = batch.classes
+        self.class_count_ = class_count
+        self.learner_ = learner
         self.temperature_ = 1.0
-        self._prior_shift = np.zeros(len(self.classes_))
-        self.history_: list[dict[str, float]] = []
-        self.n_iter_ = 0
+        self._prior_shift = np.zeros(len(batch.classes))
+        self._weight_unit = unit
+        self._seen = total
 
-    def _begin(self, rows, targets, weights, average, stream, rng) -> tuple[Any, np.ndarray]:
-        """The state at the prior or at the generative estimate, and the weight of each class."""
-        K, d = len(self.classes_), self.n_features_in_
-        counted = models.collect(self._family, rows, targets, weights, d, K)
-        prior, alpha = self._resolve_prior(d)
-        self._note(counted)
-        return models.start(counted, prior, alpha, self.init, average, stream), counted.classes
+    def _class_prior(self, family: Family, prior: Any, alpha: float) -> ClassPrior:
+        return ClassPrior(alpha, family.keeps_mass(prior), family.lifts_to_prior)
+
+    def _spread(self, weight: float) -> float:
+        """What the prior is spread over: the weight of all observations, one at least."""
+        return float(self.total_samples or max(weight, 1.0))
 
     def _resolve_projection(self, loss) -> Any:
         if not isinstance(self.projection, str):
@@ -399,260 +388,56 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             return Interior(projection.share, damping=0.0)
         return Interior(projection.share, AUTO_DAMPING) if self.step == "auto" else projection
 
-    def _know(self, found: np.ndarray) -> None:
-        """Make room for classes that the model has not met."""
-        classes = _input.join_classes(self.classes_, found)
+    def _plan(self, targets: Targets) -> Plan:
+        return Plan(
+            1 if self._solved(targets) else self.max_iter,
+            self.tol,
+            self.n_iter_no_change,
+            self.shuffle,
+            self.rescore,
+            self.verbose,
+            self._after_epoch,
+        )
+
+    def _after_epoch(self, record: Record) -> bool:
+        return self.callback is not None and self.callback(self, record) is True
+
+    def _solved(self, targets: Targets) -> bool:
+        """Whether the start is the optimum already, so that one pass to measure it is enough."""
+        if not self._is_generative() or self.init != "generative" or self.step != "auto":
+            return False
+        certain = (targets.codes >= 0) | (targets.codes == SHARED)
+        if not targets.plain:
+            certain |= (targets.share > 0).sum(axis=1) == 1  # a set of one
+        return bool(certain.all())
+
+    # --- streams ----------------------------------------------------------------------------------
+
+    def grow(self, n_features: int) -> None:
+        """Make room for features that the model has not met, if there are so many in all."""
+        if n_features > self.n_features_in_:
+            self.learner_.restart(models.with_features(self.learner_.state, n_features))
+            self.n_features_in_ = n_features
+
+    def _add_classes(self, classes: np.ndarray) -> None:
+        """Make room for classes that the model has not met; `classes` are all."""
         if len(classes) == len(self.classes_):
             return
         place = np.searchsorted(self.classes_, classes)
         place = np.minimum(place, len(self.classes_) - 1)
         order = np.where(self.classes_[place] == classes, place, -1)
-        state = self._learner.state
+        state = self.learner_.state
         mass = float(models.class_counts(state).sum()) / max(self._seen, 1.0)
-        self._learner.replace(models.with_classes(state, order, mass))
+        self.learner_.restart(models.with_classes(state, order, mass))
         self.class_count_ = np.append(self.class_count_, 0.0)[order]
         self._prior_shift = np.append(self._prior_shift, 0.0)[order]
         self.classes_ = classes
 
-    def _count_classes(self, targets, weights) -> None:
-        if self.n_iter_ and isinstance(targets, Labels):  # the first batch was counted at the start
-            labelled = targets.codes >= 0
-            self.class_count_ = self.class_count_ + np.bincount(
-                targets.codes[labelled], weights[labelled], minlength=len(self.classes_)
-            )
-
-    def _train(self, rows, targets, weights, train, held, rng) -> None:
-        best, best_model, waited = np.inf, None, 0
-        recent: deque[float] = deque(maxlen=self.n_iter_no_change)
-        epochs = 1 if self._solved(targets) else self.max_iter
-        progress = Progress(self.verbose, epochs, len(train))
-        for _ in range(epochs):
-            order = rng.permutation(train) if self.shuffle else train
-            record = self._epoch(rows, targets, weights, order, progress)
-            recent.append(record["loss"])
-            watched = sum(recent) / len(recent)  # that of a single epoch is noisy
-            if len(held):
-                record |= self._measure(rows, targets, weights, held, "validation_")
-                watched = record["validation_loss"]
-            if self.rescore:
-                record |= self._measure(rows, targets, weights, train, "rescored_")
-            progress.epoch(record)
-            stop = self.callback is not None and self.callback(self, record) is True
-            if self.tol is not None:
-                enough = best - self.tol * max(abs(best), 1e-2) if best < np.inf else best
-                waited = 0 if watched < enough else waited + 1
-            if watched < best and len(held):
-                best_model = deepcopy(self._learner.model)
-            best = min(best, watched)
-            if stop or (self.tol is not None and waited >= self.n_iter_no_change):
-                break
-        if best_model is not None:
-            self._learner.adopt(best_model)
-            if isinstance(self._learner.loss, Hinge) and isinstance(targets, Labels):
-                scored = score(self._learner.model, rows, len(weights), held)
-                self.temperature_, _ = best_temperature(scored, targets.codes[held], weights[held])
-        progress.close()
-
-    def _solved(self, targets) -> bool:
-        """Whether the start is the optimum already, so that one pass to measure it is enough."""
-        if not isinstance(self._learner.loss, NLL) or self.init != "generative":
-            return False
-        certain = {
-            Labels: lambda: (targets.codes >= 0).all(),
-            LabelSets: lambda: (targets.member.sum(axis=1) == 1).all(),
-            SoftLabels: lambda: True,
-        }
-        return self.step == "auto" and bool(certain[type(targets)]())
-
-    def _epoch(self, rows, targets, weights, order, progress) -> dict[str, float]:
-        begun = time.perf_counter()
-        figures = np.zeros(len(FIGURES))
-        chunk = self._chunk(rows, len(order))
-        for done in self._learner.learn(rows, targets, weights, order, figures, chunk):
-            if progress is not None:
-                progress.rows(done, figures)
-        seconds = time.perf_counter() - begun
-        record = {"epoch": self.n_iter_ + 1} | self._summary(figures, rows, order, weights)
-        record["step"] = self._learner.step_size()
-        record["shortened"] = float(figures[SHORTENED] / max(figures[ROWS], 1.0))
-        record["seconds"] = seconds
-        self.n_iter_ += 1
-        self.history_.append(record)
-        return record
-
-    def _chunk(self, rows, n_rows: int) -> int:
-        cells = rows.values.size / max(n_rows, 1) * len(self.classes_)
-        return max(int(self._work / max(cells, 1.0)), 1)
-
-    def _summary(self, figures, rows, order, weights) -> dict[str, float]:
-        total = max(figures[WEIGHT], 1e-300)
-        return {name: float(figures[FIGURES.index(name)] / total) for name in MEASURED}
-
-    def _measure(self, rows, targets, weights, order, prefix: str) -> dict[str, float]:
-        """The same figures for given rows at the current model."""
-        figures = np.zeros(len(FIGURES))
-        scored = score(self._learner.model, rows, len(weights), order)
-        part = type(targets)(targets[0][order])
-        measure_rows(
-            scored, part, self._learner.loss, weights[order], np.empty(scored.shape[1]), figures
-        )
-        summary = self._summary(figures, rows, order, weights)
-        return {prefix + name: value for name, value in summary.items()}
-
-    # --- prediction -------------------------------------------------------------------------------
-
-    def _scores(self, X) -> np.ndarray:
-        """``ln p(y, x)`` as it was trained."""
-        check_is_fitted(self)
-        X = self._check_X(X, reset=False)
-        return score(self._learner.model, self._rows(X), X.shape[0])
-
-    def predict_joint_log_proba(self, X):
-        """``ln p(y, x)`` of every class, as (n_samples, n_classes); what X lacks is summed out."""
-        return self._scores(X) + self._normalized_shift()
-
-    def predict(self, X):
-        """The most probable class of each row."""
-        best = (self._scores(X) * self.temperature_ + self._prior_shift).argmax(axis=1)
-        return self.classes_[best]
-
-    def predict_log_proba(self, X):
-        """``ln p(y | x)`` of every class; see `predict_proba`."""
-        scores = self._scores(X) * self.temperature_ + self._prior_shift
-        scores -= scores.max(axis=1, keepdims=True)  # beside large scores ln K would be lost
-        return scores - logsumexp(scores, axis=1, keepdims=True)
-
-    def predict_proba(self, X):
-        """``p(y | x)`` of every class, ``softmax(temperature_ * ln p(y, x))``.
-
-        Under NCLL these are the probabilities that training made as good as it could. Under NLL
-        they are Bayes' rule on the joint, over-confident where features are dependent. Hinge
-        training fixes only margins: call `calibrate` with held-out rows (early stopping does it
-        with its own) before reading its probabilities.
-        """
-        return np.exp(self.predict_log_proba(X))
-
-    def score_samples(self, X):
-        """``ln p(x)`` of each row under the joint: low for rows unlike the training data."""
-        return logsumexp(self.predict_joint_log_proba(X), axis=1)
-
-    # --- after training ---------------------------------------------------------------------------
-
-    def calibrate(self, X, y, sample_weight=None):
-        """Choose `temperature_` so that probabilities fit held-out rows best; predictions stay.
-
-        Parameters
-        ----------
-        X, y, sample_weight : rows that were not trained on
-
-        Returns
-        -------
-        self
-        """
-        joint = self._scores(X)
-        y = _input.check_y(y, len(joint))
-        codes = _input.encode(y, self.classes_)
-        if not isinstance(codes, Labels) or (codes.codes < -1).any():
-            raise InputError("calibrate needs plain labels of classes that the model knows")
-        weights = _input.check_weights(sample_weight, joint)
-        if not weights[codes.codes >= 0].any():
-            raise InputError("calibrate needs labelled rows of a weight > 0")
-        self.temperature_, _ = best_temperature(joint, codes.codes, weights, self._prior_shift)
-        return self
-
-    def set_class_prior(self, class_prior):
-        """Tell the model that classes are now as frequent as `class_prior` says.
-
-        The joint is multiplied by new over old frequency, the old one being that of the training
-        rows; giving the training frequencies changes nothing.
-
-        Parameters
-        ----------
-        class_prior : array-like of shape (n_classes,), dict from class to probability, or None
-            None goes back to the frequencies of training.
-
-        Returns
-        -------
-        self
-        """
-        check_is_fitted(self)
-        if class_prior is None:
-            self._prior_shift = np.zeros(len(self.classes_))
-            return self
-        if isinstance(class_prior, dict):
-            missing = [label for label in self.classes_.tolist() if label not in class_prior]
-            if missing:
-                raise InputError(f"class_prior lacks the class {missing[0]!r}")
-            class_prior = [class_prior[label] for label in self.classes_.tolist()]
-        new = np.asarray(class_prior, dtype=np.float64)
-        if new.shape != self.classes_.shape:
-            raise InputError(f"class_prior needs {len(self.classes_)} numbers, got {new.shape}")
-        if not (np.isfinite(new).all() and (new > 0).all() and abs(new.sum() - 1) < 1e-6):
-            raise InputError("class_prior must be positive and sum to 1")
-        old = np.maximum(self.class_count_, 1e-12 * self.class_count_.sum())
-        self._prior_shift = np.log(new) - np.log(old / old.sum())
-        return self
-
-    def sample(self, n_samples=1, random_state=None):
-        """Draw rows and labels from the joint.
-
-        Parameters
-        ----------
-        n_samples : int
-        random_state : int, RandomState or None
-
-        Returns
-        -------
-        X : array of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-        """
-        check_is_fitted(self)
-        rng = check_random_state(random_state)
-        codes = rng.choice(len(self.classes_), size=n_samples, p=self.class_prior_)
-        return self._draw(codes, rng), self.classes_[codes]
-
-    def to_linear(self):
-        """The same classifier as a linear function of its statistics, see `LinearForm`.
-
-        Returns
-        -------
-        LinearForm
-        """
-        theta = self.theta_
-        coef = np.hstack([theta[name] for name in theta if name != "class"])
-        return LinearForm(coef, theta["class"], type(self)._statistics)
-
-    @property
-    def class_prior_(self) -> np.ndarray:
-        """p(y) of the model."""
-        check_is_fitted(self)
-        return self._shares() * np.exp(self._normalized_shift())
-
-    def _shares(self) -> np.ndarray:
-        """p(y) as it was trained."""
-        count = models.class_counts(self._learner.model)
-        return count / count.sum()
-
-    def _normalized_shift(self) -> np.ndarray:
-        """What `set_class_prior` adds to ``ln p(y, x)``."""
-        return self._prior_shift - np.log(self._shares() @ np.exp(self._prior_shift))
-
-    def save(self, path) -> None:
-        """Write the model to a file that is safe to share; read it with `discem.load`."""
-        from ._files import save
-
-        save(self, path)
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        if "history_" in state:  # thousands of small dicts are slow to write one by one
-            state = state | {"history_": json.dumps(state["history_"])}
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        if "history_" in state:
-            state = state | {"history_": json.loads(state["history_"])}
-        super().__setstate__(state)
-
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_learner")
+        return hasattr(self, "learner_")
+
+
+def _unit(batch: Batch, order: np.ndarray) -> float:
+    """The weight of a row that takes a whole step: the mean of the labelled ones."""
+    labelled = order[batch.targets.labelled[order]]
+    return float(batch.weights[labelled if len(labelled) else order].mean())

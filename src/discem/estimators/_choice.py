@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._base import best_temperature
+from ..calibration import best_temperature
 from ._input import hold_out
 
 MOST = 50_000  # rows that take part in choosing: more would hardly change the choice
@@ -20,10 +20,10 @@ class Split(NamedTuple):
     codes: np.ndarray  # place of the class of each of them
     held_weights: np.ndarray
 
-    def mark(self, joint: np.ndarray) -> Mark:
+    def mark(self, scores: np.ndarray) -> Mark:
         """Judge by ``ln p(y, x)`` of the rows held out."""
-        temperature, log_loss = best_temperature(joint, self.codes, self.held_weights, 0.0, 1e-2)
-        return Mark(joint.argmax(axis=1) == self.codes, log_loss, temperature)
+        temperature, log_loss = best_temperature(scores, self.codes, self.held_weights, 0.0, 1e-2)
+        return Mark(scores.argmax(axis=1) == self.codes, log_loss, temperature)
 
 
 def split(codes: np.ndarray, weights: np.ndarray, fraction: float, rng) -> Split | None:

@@ -1,91 +1,56 @@
-"""Model files: skops, never bare pickle, so that opening a file cannot run code."""
+"""Model files: what a model is made of by name, in a container that cannot run code.
+
+A model becomes a tree of plain data: numbers, texts, lists, arrays, and for everything else the
+name of its kind and of its fields, see `discem._kinds`. skops writes the tree as a zip with one
+``.npy`` per array. Reading it, only kinds that are registered are built, from their own fields; a
+field that the file lacks has its default.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import json
-import os
 import zipfile
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from ..engines.sequential import Learner
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from .._kinds import KINDS
 from ..exceptions import MissingExtraError, ModelFileError
-from ..families.gaussian import Gaussian
-from ..families.words import Words
-from ..losses import NCLL, NLL, Blend, Hinge
-from ..models.mixture import Mixture
-from ..models.naive_bayes import Classes, NaiveBayes
-from ..models.topics import Cvb0, Gibbs, Topics
-from ..priors import Dirichlet, NormalBetaPrime, NormalGamma, PaperNormalGamma
-from ..projections import Check, Interior
-from ..schedules import constant, inverse, power
-from ._bag import Bag
+from ..io.files import write_atomically
 from ._base import GenerativeClassifier
-from .mixture import MixtureClassifier
-from .naive_bayes import GaussianNB, MultinomialNB
 from .text import TextClassifier
-from .topics import TopicClassifier
 
-# What a model of this library is made of beyond numbers, arrays and built-in containers.
-_OWN = {
-    f"{kind.__module__}.{kind.__qualname__}"
-    for kind in (
-        *(GaussianNB, MultinomialNB, TextClassifier, Bag),
-        *(TopicClassifier, Topics, Cvb0, Gibbs),
-        *(MixtureClassifier, Mixture, NormalBetaPrime),
-        *(Learner, NaiveBayes, Classes, Gaussian, Words),
-        *(NLL, NCLL, Hinge, Blend, NormalGamma, PaperNormalGamma, Dirichlet),
-        *(Interior, Check, inverse, power, constant),
-    )
-}
-
-
-_STAMP, _FORMAT = "discem.json", 1  # a member of the file, and the number of the layout
-
-
-def _skops():
-    try:
-        import skops.io
-    except ImportError as error:
-        raise MissingExtraError("model files need skops: pip install 'discem[files]'") from error
-    return skops.io
+_STAMP = "discem.json"  # a member of the file, that says who wrote it
+_FORMAT = 2  # 1 named modules and the places of fields; it was that of 0.1
+_KIND, _FIELDS = "kind", "fields"
 
 
 def save(model: Any, path) -> None:
     """Write a model; the file appears whole or not at all."""
     path = Path(path)
-    parts: list[Any] = [model, model.model_] if isinstance(model, TextClassifier) else [model]
-    callbacks = [part.callback for part in parts]
     try:
-        for part in parts:
-            part.callback = None  # code does not belong into a file
-        data = _stamped(_skops().dumps(model))
-    finally:
-        for part, callback in zip(parts, callbacks, strict=True):
-            part.callback = callback
-    foreign = _foreign(data)
-    if foreign:
+        tree = _described(model)
+    except TypeError as error:
         raise ModelFileError(
-            f"{path}: not written, for it could not be read again: the model holds {foreign[0]}. "
+            f"{path}: not written, for it could not be read again: the model holds {error}. "
             "A step or a loss of your own is code, which does not belong into a file"
-        )
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+        ) from error
+    data = BytesIO(_skops().dumps(tree))
+    with zipfile.ZipFile(data, "a") as members:
+        members.writestr(_STAMP, json.dumps({"format": _FORMAT, "version": _version()}))
+    with write_atomically(path, "wb") as file:
+        file.write(data.getvalue())
 
 
 def load(path) -> Any:
     """Read a model written by `save`.
 
-    Only types of this library are trusted: a file that holds anything else is refused.
+    Only kinds of this library, and those registered with it, are built: a file that holds anything
+    else is refused.
 
     Examples
     --------
@@ -101,18 +66,15 @@ def load(path) -> Any:
     path = Path(path)
     data = path.read_bytes()
     try:
-        stamp = json.loads(zipfile.ZipFile(BytesIO(data)).read(_STAMP))
-        if stamp["format"] > _FORMAT:
-            raise ModelFileError(
-                f"{path} was written by discem {stamp['version']}, which is newer than this "
-                f"version, {_version()}: update to read it"
-            )
-        foreign = _foreign(data)
+        _check_stamp(path, json.loads(zipfile.ZipFile(BytesIO(data)).read(_STAMP)))
+        foreign = io.get_untrusted_types(data=data)
         if foreign:
             raise ModelFileError(f"{path}: refused, it holds a type that is not ours: {foreign[0]}")
-        model = io.loads(data, trusted=io.get_untrusted_types(data=data))
+        model = _built(io.loads(data, trusted=[]))
     except ModelFileError:
         raise
+    except _UnknownKindError as error:
+        raise ModelFileError(f"{path}: refused, it holds what is not ours: {error}") from error
     except Exception as error:  # whatever a damaged file makes of the reader
         raise ModelFileError(f"{path} is no model file of discem, or it is damaged") from error
     if not isinstance(model, GenerativeClassifier | TextClassifier):
@@ -120,21 +82,110 @@ def load(path) -> Any:
     return model
 
 
-def _stamped(data: bytes) -> bytes:
-    """Add who wrote the file, and how, to what skops wrote."""
-    file = BytesIO(data)
-    with zipfile.ZipFile(file, "a") as members:
-        members.writestr(_STAMP, json.dumps({"format": _FORMAT, "version": _version()}))
-    return file.getvalue()
+def _check_stamp(path: Path, stamp: dict[str, Any]) -> None:
+    if stamp["format"] > _FORMAT:
+        raise ModelFileError(
+            f"{path} was written by discem {stamp['version']}, which is newer than this "
+            f"version, {_version()}: update to read it"
+        )
+    if stamp["format"] < _FORMAT:
+        raise ModelFileError(
+            f"{path} was written by discem {stamp['version']}, whose files this version, "
+            f"{_version()}, cannot read: fit the model again, or read it with that version"
+        )
+
+
+# --- a model as a tree of plain data --------------------------------------------------------------
+
+
+class _UnknownKindError(Exception):
+    """A kind that is not registered."""
+
+
+def _described(value: Any) -> Any:
+    """A tree that says what the value is made of; TypeError names what cannot stand in a file."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return value
+    if isinstance(value, list):
+        return [_described(each) for each in value]
+    kind, fields = _taken_apart(value)
+    return {_KIND: kind, _FIELDS: {name: _described(each) for name, each in fields.items()}}
+
+
+def _built(tree: Any) -> Any:
+    """What a tree describes."""
+    if isinstance(tree, list):
+        return [_built(each) for each in tree]
+    if not isinstance(tree, dict):
+        return tree
+    fields = {name: _built(each) for name, each in tree[_FIELDS].items()}
+    return _put_together(tree[_KIND], fields)
+
+
+def _taken_apart(value: Any) -> tuple[str, dict[str, Any]]:
+    """The name of a kind and its fields."""
+    kind = type(value)
+    if KINDS.get(kind.__name__) is kind:
+        return kind.__name__, _fields_of(value)
+    if kind is tuple:
+        return "tuple", {"items": list(value)}
+    if isinstance(value, dict):
+        return "dict", {"keys": list(value), "values": list(value.values())}
+    if isinstance(value, np.ndarray):
+        return "objects", {"items": value.ravel().tolist(), "shape": list(value.shape)}
+    if isinstance(value, np.random.RandomState):
+        return "RandomState", {"state": list(value.get_state())}
+    raise TypeError(f"{kind.__module__}.{kind.__qualname__}")
+
+
+def _fields_of(value: Any) -> dict[str, Any]:
+    if isinstance(value, BaseEstimator):
+        params = value.get_params(deep=False)
+        fitted = {name: each for name, each in vars(value).items() if name not in params}
+        return {"params": params | {"callback": None}, "fitted": fitted}  # no code in files
+    if hasattr(value, "to_fields"):
+        return value.to_fields()
+    if isinstance(value, tuple):
+        return value._asdict()  # type: ignore[attr-defined]
+    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+
+
+def _put_together(kind: str, fields: dict[str, Any]) -> Any:
+    if kind == "tuple":
+        return tuple(fields["items"])
+    if kind == "dict":
+        return dict(zip(fields["keys"], fields["values"], strict=True))
+    if kind == "objects":
+        array = np.empty(len(fields["items"]), dtype=object)
+        array[:] = fields["items"]
+        return array.reshape(fields["shape"])
+    if kind == "RandomState":
+        random = np.random.RandomState()
+        random.set_state(tuple(fields["state"]))
+        return random
+    if kind not in KINDS:
+        raise _UnknownKindError(kind)
+    if not issubclass(KINDS[kind], BaseEstimator):
+        return getattr(KINDS[kind], "from_fields", KINDS[kind])(**fields)
+    estimator = KINDS[kind](**fields["params"])
+    for name, value in fields["fitted"].items():
+        setattr(estimator, name, value)
+    return estimator
+
+
+def _skops():
+    try:
+        import skops.io
+    except ImportError as error:
+        raise MissingExtraError("model files need skops: pip install 'discem[files]'") from error
+    return skops.io
 
 
 def _version() -> str:
     from .. import __version__
 
     return __version__
-
-
-def _foreign(data: bytes) -> list[str]:
-    """The types in a file that are neither plain data nor ours."""
-    unknown = _skops().get_untrusted_types(data=data)
-    return [name for name in unknown if name not in _OWN]

@@ -9,7 +9,8 @@ import scipy.sparse as sp
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from ..exceptions import InputError, OptionError
-from ..losses import Labels, LabelSets, SoftLabels
+from ..families import Accepts
+from ..targets import UNKNOWN, UNLABELLED, Targets, label_sets, labels, soft_labels
 
 LARGEST = 1e150  # squares of what is beyond overflow
 NUMBER = int | float | np.integer | np.floating
@@ -57,14 +58,27 @@ def hold_out(codes: np.ndarray, weights: np.ndarray, fraction: float, rng) -> np
     return order[rank < np.floor(fraction * sizes)[codes[order]]]
 
 
-def check_X(estimator, X, *, reset: bool, sparse: bool, missing: bool, negative: bool):
-    """A float64 matrix (dense, or CSR where `sparse`) whose every value the family can take."""
+def read_X(estimator, X, accepts: Accepts, fresh: bool) -> tuple[Any, dict[str, Any]]:
+    """X as `check_X` has it, and the fitted attributes that it determines.
+
+    With `fresh`, columns may be any; the estimator itself is left as it is.
+    """
+    if not fresh:
+        return check_X(estimator, X, accepts, reset=False), {}
+    like = type(estimator)(**estimator.get_params(deep=False))
+    X = check_X(like, X, accepts, reset=True)
+    names = ("n_features_in_", "feature_names_in_")
+    return X, {name: getattr(like, name) for name in names if hasattr(like, name)}
+
+
+def check_X(estimator, X, accepts: Accepts, reset: bool):
+    """A float64 matrix (dense, or CSR where sparse ones are accepted) of acceptable values."""
     try:
         X = validate_data(
             estimator,
             X,
             reset=reset,
-            accept_sparse="csr" if sparse else False,
+            accept_sparse="csr" if accepts.sparse else False,
             dtype=np.float64,
             order="C",
             ensure_all_finite=False,
@@ -88,13 +102,13 @@ def check_X(estimator, X, *, reset: bool, sparse: bool, missing: bool, negative:
         row, column = _where(X, lambda v: np.abs(v) > LARGEST)
         problem = "infinity" if np.isinf(max(high, -low)) else f"a value beyond {LARGEST:g}"
         raise InputError(f"Input X contains {problem} at {_place(estimator, row, column)}")
-    if has_nan and not missing:
+    if has_nan and not accepts.missing:
         row, column = _where(X, np.isnan)
         raise InputError(
             f"Input X contains NaN at {_place(estimator, row, column)}: "
             f"{name} takes counts, and a missing count is not a number"
         )
-    if low < 0 and not negative:
+    if low < 0 and not accepts.negative:
         row, column = _where(X, lambda v: v < 0)
         raise InputError(
             f"Negative values in data passed to {name}: {_place(estimator, row, column)}"
@@ -102,10 +116,10 @@ def check_X(estimator, X, *, reset: bool, sparse: bool, missing: bool, negative:
     return X
 
 
-def check_y(y, n_rows: int, labels: bool = True) -> np.ndarray:
+def check_y(y, n_rows: int, needed: bool = True) -> np.ndarray:
     """Labels (None or NaN: unlabelled) as a vector, or label sets or soft labels as a matrix.
 
-    `labels` says that there must be at least one.
+    `needed` says that there must be at least one.
     """
     if y is None:
         raise InputError("requires y to be passed, but the target y is None")
@@ -126,7 +140,7 @@ def check_y(y, n_rows: int, labels: bool = True) -> np.ndarray:
         from sklearn.utils.multiclass import check_classification_targets  # not in sklearn.base
 
         check_classification_targets(known)
-    elif labels:
+    elif needed:
         raise InputError("y has no label at all: every row is None or NaN")
     return y
 
@@ -172,30 +186,30 @@ def join_classes(classes: np.ndarray, more: np.ndarray) -> np.ndarray:
     return np.union1d(classes, more) if len(more) else classes
 
 
-def encode(y: np.ndarray, classes: np.ndarray) -> Any:
-    """The targets of checked labels, as the losses take them; a label outside `classes` is -2."""
+def encode(y: np.ndarray, classes: np.ndarray) -> Targets:
+    """The targets of checked labels; one outside `classes` is UNKNOWN."""
     if y.ndim == 1:
         missing = missing_labels(y)
-        codes = np.full(len(y), -1, dtype=np.int64)
+        codes = np.full(len(y), UNLABELLED, dtype=np.int64)
         if not missing.all():
             known = _known(y)
             place = np.minimum(np.searchsorted(classes, known), len(classes) - 1)
-            codes[~missing] = np.where(classes[place] == known, place, -2)
-        return Labels(codes)
+            codes[~missing] = np.where(classes[place] == known, place, UNKNOWN)
+        return labels(codes)
     if y.shape[1] != len(classes):
         raise InputError(f"y has {y.shape[1]} columns but the model has {len(classes)} classes")
     if y.dtype == bool:
         if not y.any(axis=1).all():
             row = int(np.argmin(y.any(axis=1)))
             raise InputError(f"y: the label set of row {row} is empty")
-        return LabelSets(np.ascontiguousarray(y))
-    share = np.ascontiguousarray(y, dtype=np.float64)
+        return label_sets(y)
+    share = np.asarray(y, dtype=np.float64)
     good = np.isfinite(share).all(axis=1) & (share >= 0).all(axis=1)
     good &= np.abs(np.where(good, share.sum(axis=1), 0.0) - 1.0) < 1e-6
     if not good.all():
         row = int(np.argmin(good))
         raise InputError(f"y: the soft label of row {row} is not a distribution over the classes")
-    return SoftLabels(share)
+    return soft_labels(share)
 
 
 def check_weights(sample_weight, X) -> np.ndarray:

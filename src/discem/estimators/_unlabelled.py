@@ -17,9 +17,10 @@ import scipy.sparse as sp
 from scipy.special import softmax
 from sklearn.base import clone
 
-from ..engines.sequential import score
+from ..calibration import best_temperature
 from ..families import words
-from ._base import best_temperature
+from ..io.rows import sparse_rows
+from ..models import NaiveBayes
 from ._input import by_class
 
 _TOPICS = 50
@@ -29,14 +30,16 @@ _FOLDS = 5
 _WEIGHTS = (0.5, 1.0, 2.0)  # that are tried
 
 
-class Echo(NamedTuple):
-    """How loud unlabelled documents are beside what labels taught, and among whom they differ."""
+class Trial(NamedTuple):
+    """How much unlabelled documents say beside the labels, and among whom they differ."""
 
     weight: float
     by_topic: bool
 
 
-def hear(estimator: Any, X: Any, codes: np.ndarray, weights: np.ndarray, rng) -> dict[str, Any]:
+def learn_from_unlabelled(
+    estimator: Any, X: Any, codes: np.ndarray, weights: np.ndarray, rng
+) -> dict[str, Any]:
     """Let unlabelled rows move a MultinomialNB fitted to the labelled ones, if labels bear it out.
 
     Each way to do so is tried with labelled rows, a fifth of which is held out in turn.
@@ -55,41 +58,48 @@ def hear(estimator: Any, X: Any, codes: np.ndarray, weights: np.ndarray, rng) ->
         What was chosen.
     """
     X = sp.csr_matrix(X)
-    heard = Unlabelled(X[codes < 0], rng)
-    ways: list[Echo | None] = [None, *(Echo(w, by) for w in _WEIGHTS for by in (True, False))]
+    unlabelled = Unlabelled(X[codes < 0], rng)
+    trials: list[Trial | None] = [None]
+    trials += [Trial(w, by) for w in _WEIGHTS for by in (True, False)]
     if estimator.unlabelled_weight != "auto":
-        ways = [Echo(float(estimator.unlabelled_weight), by) for by in (True, False)]
+        trials = [Trial(float(estimator.unlabelled_weight), by) for by in (True, False)]
     own = np.flatnonzero((codes >= 0) & (weights > 0))
     X, codes, weights = X[own], codes[own], weights[own]
+    rows = sparse_rows(X)
     fold = np.empty(len(own), dtype=np.int64)
     fold[by_class(np.arange(len(own)), codes, rng)] = np.arange(len(own)) % _FOLDS
     options = {"unlabelled_weight": 0.0, "class_weight": None, "warm_start": False}
     options |= {"early_stopping": False, "max_iter": estimator.n_iter_, "tol": None}
     options |= {"callback": None, "verbose": 0, "random_state": rng.randint(2**31 - 1)}
-    joint = {way: np.zeros((len(own), len(estimator.classes_))) for way in ways}
+    scores = {trial: np.zeros((len(own), len(estimator.classes_))) for trial in trials}
     for held in (np.flatnonzero(fold == each) for each in range(_FOLDS)):
         rest = weights.copy()
         rest[held] = 0.0
         if not (len(held) and rest.any()):
             continue
-        trial = clone(estimator).set_params(**options).fit(X, estimator.classes_[codes], rest)
-        for way, told in _told(heard, trial, ways):
-            joint[way][held] = score(told, trial._rows(X), len(own), held)
-    found = {way: best_temperature(joint[way], codes, weights) for way in ways}
-    best = min(ways, key=lambda way: found[way][1])
+        part = clone(estimator).set_params(**options).fit(X, estimator.classes_[codes], rest)
+        for trial, model in _moved(unlabelled, part, trials):
+            scores[trial][held] = part.learner_.engine.score(model, rows, held)
+    found = {trial: best_temperature(scores[trial], codes, weights) for trial in trials}
+    best = min(trials, key=lambda trial: found[trial].log_loss)
     if best is not None:
-        ((_, told),) = _told(heard, estimator, [best])
-        estimator._learner.replace(told)
-    estimator.temperature_ = found[best][0]
+        ((_, model),) = _moved(unlabelled, estimator, [best])
+        estimator.learner_.restart(model)
+    estimator.temperature_ = found[best].value
     chosen = {"weight": 0.0, "by_topic": False} if best is None else best._asdict()
-    return {"rows": heard.rows.shape[0], **chosen, "log_loss": found[best][1]}
+    return {"rows": unlabelled.rows.shape[0], **chosen, "log_loss": found[best].log_loss}
 
 
-def _told(heard: Unlabelled, estimator: Any, ways: list[Echo | None]) -> Iterator[tuple[Any, Any]]:
-    """The model of an estimator after each way to hear unlabelled rows; None is not to."""
-    model, steps = estimator._learner.model, heard.steps(estimator)
-    for way in ways:
-        yield way, model if way is None else heard.moved(model, way.weight * steps[way.by_topic])
+def _moved(
+    unlabelled: Unlabelled, estimator: Any, trials: list[Trial | None]
+) -> Iterator[tuple[Trial | None, NaiveBayes]]:
+    """The model of an estimator after each trial; None leaves it as it is."""
+    model, steps = estimator.learner_.model, unlabelled.steps(estimator)
+    for trial in trials:
+        if trial is None:
+            yield trial, model
+        else:
+            yield trial, unlabelled.move(model, trial.weight * steps[trial.by_topic])
 
 
 class Unlabelled:
@@ -106,8 +116,8 @@ class Unlabelled:
 
     def steps(self, estimator: Any) -> dict[bool, np.ndarray]:
         """By topic and not: a step in ``ln p(word | class)``, as loud as what labels taught."""
-        model, shares = estimator._learner.model, estimator.class_prior_
-        joint = score(model, estimator._rows(self.rows), len(self.topics)) * self.share
+        learner, shares = estimator.learner_, estimator.class_prior_
+        joint = learner.score(sparse_rows(self.rows)) * self.share
         loudness = _across(joint).std()
         often = np.asarray(self.words.sum(axis=0)).reshape(-1, 1) * shares
         often += _RARE * (self.words.data.mean() if self.words.nnz else 1.0)
@@ -120,17 +130,14 @@ class Unlabelled:
             found[by_topic] = step * loudness / max(_across(self.words @ step).std(), 1e-300)
         return found
 
-    def moved(self, model: Any, step: np.ndarray) -> Any:
+    def move(self, model: NaiveBayes, step: np.ndarray) -> NaiveBayes:
         """A model of words after a step; the mean document stays where it was."""
         step = np.clip(step, -5.0, 5.0)
         features = words.reweighed(model.features, np.exp(step))
         shift = self.mean @ step - self.mean.sum() * np.log(features.total / model.features.total)
         counts = model.classes.counts * np.exp(np.clip(shift.mean() - shift, -20.0, 20.0))
         counts *= model.classes.counts.sum() / counts.sum()
-        classes = model.classes._replace(
-            counts=counts, lag=np.zeros_like(counts), weight=np.zeros(1)
-        )  # there is no average as yet
-        return model._replace(classes=classes, features=features)
+        return NaiveBayes(model.classes._replace(counts=counts), features)
 
 
 def _find_topics(rows: sp.csr_matrix, rng) -> np.ndarray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,34 +13,21 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .. import models
-from ..engines.sequential import score
+from .._kinds import savable
 from ..exceptions import OptionError
-from ..families import gaussian, words
-from ..losses import NLL, Labels, SoftLabels, parts
+from ..families import FAMILIES, Family, family_of, gaussian, words
 from ..models import Mixture
-from ..priors import NormalBetaPrime, NormalGamma
-from ..schedules import power
 from . import _input
-from ._base import GenerativeClassifier
+from ._base import Batch, GenerativeClassifier
+from ._components import find_components
 from ._docs import documented
-from .naive_bayes import (
-    CountClassifier,
-    GaussianNB,
-    MultinomialNB,
-    natural_of,
-    perplexity,
-    statistics_of,
-)
 
-_LIKE: dict[str, Any] = {"gaussian": GaussianNB, "words": MultinomialNB}
 _SIZES = (1, 2, 4, 8)  # the numbers of components that "auto" compares
-_CLUSTERED = 20_000  # rows of a class that its components are found on
-_FAR = 3.0  # deviations; what is further out should not be a cluster of its own
-_NARROW = 0.1  # of the variance within classes: the least that the prior expects in components
 _QUIET = 1e-3  # weight of an unlabelled row, whose NLL step forgets, under discriminative losses
 _DEAD = 0.01  # of an even share: a component with less takes no part
 
 
+@savable
 @documented
 class MixtureClassifier(GenerativeClassifier):
     """A mixture of naive Bayes models inside each class, trained under NLL, NCLL or hinge.
@@ -147,53 +133,20 @@ class MixtureClassifier(GenerativeClassifier):
         self.family = family
         self.unlabelled = unlabelled
 
-    # --- a component is what a class is to naive Bayes, whose estimator answers for the family ----
+    # --- the family -------------------------------------------------------------------------------
 
-    family_: str
-    mean_length_: float
+    _mixed = True
+
+    def _choose_family(self, X) -> Family:
+        name = "words" if sp.issparse(X) else "gaussian"
+        return FAMILIES[name if self.family == "auto" else self.family]
 
     @property
-    def _like(self) -> Any:
-        return _LIKE[self.family_]
+    def family_(self) -> str:
+        return self._known_family().name
 
-    def _check_X(self, X, *, reset):
-        if reset:
-            kind = "words" if sp.issparse(X) else "gaussian"
-            self.family_ = kind if self.family == "auto" else self.family
-        return self._like._check_X(self, X, reset=reset)
-
-    def _rows(self, X):
-        return self._like._rows(self, X)
-
-    def _resolve_prior(self, n_features):
-        if self.family_ == "gaussian" and isinstance(self.prior, str) and self.prior == "data":
-            return NormalBetaPrime(), 1.0
-        return self._like._resolve_prior(self, n_features)
-
-    def _auto_step(self, loss, n):
-        if isinstance(loss, NLL):  # about a step of EM per epoch, then slowly less
-            return power(1.0 / (n + 1.0), 10.0 * (n + 1.0), 1.0)
-        if self.family_ == "gaussian":
-            return power(0.03, 200.0, 0.6)  # a component is lighter than a class
-        return self._like._auto_step(self, loss, n)
-
-    def _auto_average(self, loss):
-        return self._like._auto_average(self, loss)
-
-    def _auto_unlabelled(self, loss, ratio):
-        return 1.0 if isinstance(loss, NLL) else _QUIET
-
-    def _note(self, counted):
-        self._like._note(self, counted)
-
-    def _brace(self, rows):
-        self._like._brace(self, rows)
-
-    def _summary(self, figures, rows, order, weights):
-        summary = super()._summary(figures, rows, order, weights)
-        if self.family_ == "words":
-            summary["perplexity"] = perplexity(figures, rows, order, weights)
-        return summary
+    def _auto_unlabelled(self, family, ratio):
+        return 1.0 if self._is_generative() else _QUIET
 
     def _solved(self, targets):
         return False  # labels do not say which component
@@ -201,24 +154,18 @@ class MixtureClassifier(GenerativeClassifier):
     # --- training ---------------------------------------------------------------------------------
 
     def fit(self, X, y, sample_weight=None):
-        self._check_options()
-        self._size: Any = self.n_components
-        if self._size == "auto":
-            self._size = self._choose_size(X, y, sample_weight)
         super().fit(X, y, sample_weight)
         self._warn_of_the_dead()
         return self
 
     fit.__doc__ = GenerativeClassifier.fit.__doc__
 
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
-        if not hasattr(self, "_learner"):
-            self._size = 2 if self.n_components == "auto" else self.n_components
-        super().partial_fit(X, y, classes, sample_weight)
+    def learn_batch(self, batch):
+        super().learn_batch(batch)
         self._warn_of_the_dead()
         return self
 
-    partial_fit.__doc__ = GenerativeClassifier.partial_fit.__doc__
+    learn_batch.__doc__ = GenerativeClassifier.learn_batch.__doc__
 
     def calibrate(self, X, y, sample_weight=None):
         return super().calibrate(X, self._unmark(y), sample_weight)
@@ -227,8 +174,8 @@ class MixtureClassifier(GenerativeClassifier):
 
     def _check_options(self) -> None:
         super()._check_options()
-        if self.family not in ("auto", *_LIKE):
-            raise OptionError(f"family={self.family!r} is unknown: use 'auto' or {list(_LIKE)}")
+        if self.family not in ("auto", *FAMILIES):
+            raise OptionError(f"family={self.family!r} is unknown: use 'auto' or {list(FAMILIES)}")
         sizes = self.n_components.values() if isinstance(self.n_components, dict) else None
         for size in [self.n_components] if sizes is None else sizes:
             if not _input.is_count(size) and not (sizes is None and size == "auto"):
@@ -237,8 +184,14 @@ class MixtureClassifier(GenerativeClassifier):
                     "'auto', or such numbers by class"
                 )
 
-    def _check_data(self, X, y, sample_weight, reset, labels=True):
-        return super()._check_data(X, self._unmark(y), sample_weight, reset, labels)
+    def _check_data(
+        self, X, y, sample_weight, fresh, classes=None, stream=False, grows=False
+    ) -> Batch:
+        y = self._unmark(y)
+        batch = super()._check_data(X, y, sample_weight, fresh, classes, stream, grows)
+        if fresh:
+            self._wanted(self.n_components, batch.classes)
+        return batch
 
     def _unmark(self, y) -> Any:
         """Labels with None where they say that there is none."""
@@ -249,11 +202,10 @@ class MixtureClassifier(GenerativeClassifier):
             dtype=object,
         )
 
-    def _choose_size(self, X, y, sample_weight) -> int:
+    def _choose_size(self, batch: Batch) -> int:
         """The number of components with the least log-loss on rows held out."""
-        X, y, weights = self._check_data(X, y, sample_weight, reset=True)
-        targets = _input.encode(y, _input.find_classes(y))
-        if not isinstance(targets, Labels):
+        X, y, weights, targets = batch.X, batch.y, batch.given, batch.targets
+        if not targets.plain:
             raise OptionError("n_components='auto' goes with plain labels: give a number")
         rng = check_random_state(self.random_state)
         held = np.zeros(len(y), dtype=bool)
@@ -262,8 +214,9 @@ class MixtureClassifier(GenerativeClassifier):
             return 1
         losses = []
         for size in _SIZES:
-            options = {"callback": None, "verbose": 0, "unlabelled": None, "family": self.family_}
-            trial = clone(self).set_params(n_components=size, warm_start=False, **options)
+            options: dict[str, Any] = {"callback": None, "verbose": 0, "unlabelled": None}
+            options |= {"family": batch.family.name, "warm_start": False}
+            trial = clone(self).set_params(n_components=size, **options)
             trial.random_state = rng.randint(2**31)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
@@ -272,38 +225,41 @@ class MixtureClassifier(GenerativeClassifier):
             losses.append(-float(figures @ weights[held]))
         return _SIZES[int(np.argmin(losses))]
 
-    def _begin(self, rows, targets, weights, average, stream, rng):
-        d = self.n_features_in_
-        sizes = self._wanted()
-        codes, sizes = _components(_points(rows, weights, d), targets, weights, sizes, stream, rng)
+    def _begin(self, batch, average, stream, rng):
+        size: Any = self.n_components
+        if size == "auto":
+            size = 2 if stream else self._choose_size(batch)
+        family, rows, weights, d = batch.family, batch.rows, batch.weights, batch.X.shape[1]
+        wanted = self._wanted(size, batch.classes)
+        points = family.points(rows, weights, d)
+        components, sizes = find_components(points, batch.targets, weights, wanted, stream, rng)
         first = np.cumsum([0, *sizes], dtype=np.int64)
-        family = self._like._family
-        counted = models.collect(family, rows, codes, weights, d, int(first[-1]))
-        self._note(counted)
-        prior, alpha = self._resolve_prior(d)
-        if isinstance(prior, NormalBetaPrime | NormalGamma) and prior.variance is None:
-            by_class = models.collect(family, rows, targets, weights, d, len(sizes)).features
-            within = _NARROW * gaussian.within_variance(by_class)
-            prior = prior._replace(
-                variance=np.maximum(within, gaussian.within_variance(counted.features))
-            )
-        alike = counted.classes == 0 if self.init == "generative" else counted.classes >= 0
-        state = models.start(counted, prior, alpha, self.init, average, stream)
-        model = models.stir(Mixture(state, first), np.flatnonzero(alike), rng)
-        return model, np.add.reduceat(counted.classes, first[:-1])
+        tally = models.collect(family, rows, components, weights, d, int(first[-1]))
 
-    def _wanted(self) -> list[int]:
+        def by_class() -> Any:
+            return models.collect(family, rows, batch.targets, weights, d, len(sizes)).features
+
+        prior, alpha = self._resolve_prior(family, d)
+        prior = family.prior_of_components(prior, by_class, tally.features)
+        classes = self._class_prior(family, prior, alpha)
+        alike = tally.classes == 0 if self.init == "generative" else tally.classes >= 0
+        class_count = np.add.reduceat(tally.classes, first[:-1])
+        parts = models.start(tally, prior, classes, self.init, stream=stream)
+        model = models.perturbed(Mixture(parts, first), np.flatnonzero(alike), rng)
+        return models.with_average(model, model, 0.0) if average else model, class_count
+
+    def _wanted(self, size: Any, classes: np.ndarray) -> list[int]:
         """The number of components of each class."""
-        if not isinstance(self._size, dict):
-            return [int(self._size)] * len(self.classes_)
-        lacking = [label for label in self.classes_.tolist() if label not in self._size]
+        if not isinstance(size, dict):
+            return [size] * len(classes)
+        lacking = [label for label in classes.tolist() if label not in size]
         if lacking:
             raise OptionError(f"n_components lacks the class {lacking[0]!r}")
-        return [int(self._size[label]) for label in self.classes_.tolist()]
+        return [int(size[label]) for label in classes.tolist()]
 
     def _warn_of_the_dead(self) -> None:
         sizes, weights = self.n_components_, self.weights_
-        first = np.repeat(self._learner.model.first[:-1], sizes)
+        first = np.repeat(self.learner_.model.first[:-1], sizes)
         labels = self.component_class_.tolist()
         for m in np.flatnonzero(weights * np.repeat(sizes, sizes) < _DEAD):
             warnings.warn(
@@ -319,9 +275,8 @@ class MixtureClassifier(GenerativeClassifier):
         """``p(class, component | x)``, as (n_samples, n_components); columns as in `weights_`."""
         check_is_fitted(self)
         posterior = self.predict_proba(X)
-        X = self._check_X(X, reset=False)
-        model, code = self._learner.model, self._code()
-        joint = score(model.parts, self._rows(X), X.shape[0])
+        model, code = self.learner_.model, self._code()
+        joint = self.learner_.engine.score(model.parts, self._rows(X))
         top = np.maximum.reduceat(joint, model.first[:-1], axis=1)
         share = np.exp(joint - top[:, code])
         share /= np.add.reduceat(share, model.first[:-1], axis=1)[:, code]
@@ -335,16 +290,14 @@ class MixtureClassifier(GenerativeClassifier):
         """The class of each component, by its place."""
         return np.repeat(np.arange(len(self.classes_)), self.n_components_)
 
-    _lengths = CountClassifier._lengths
-
     def _draw(self, codes, rng):
-        model, weights = self._learner.model, self.weights_
+        model, weights = self.learner_.model, self.weights_
         drawn = np.empty(len(codes), dtype=np.int64)
         for k in np.unique(codes):
             first, last = model.first[k : k + 2]
             own = codes == k
             drawn[own] = first + rng.choice(last - first, size=own.sum(), p=weights[first:last])
-        return self._like._draw(self, drawn, rng)
+        return super()._draw(drawn, rng)
 
     def to_linear(self):
         """Not to be had: the scores of a mixture are no linear function of any statistics."""
@@ -355,7 +308,7 @@ class MixtureClassifier(GenerativeClassifier):
     @property
     def n_components_(self) -> np.ndarray:
         check_is_fitted(self)
-        return np.diff(self._learner.model.first)
+        return np.diff(self.learner_.model.first)
 
     @property
     def component_class_(self) -> np.ndarray:
@@ -364,119 +317,55 @@ class MixtureClassifier(GenerativeClassifier):
     @property
     def weights_(self) -> np.ndarray:
         check_is_fitted(self)
-        model = self._learner.model
+        model = self.learner_.model
         return models.class_counts(model.parts) / models.class_counts(model)[self._code()]
 
     @property
     def means_(self) -> np.ndarray:
-        return gaussian.moments(self._factors("gaussian"))[0]
+        return gaussian.moments(self._features_of("gaussian"))[0]
 
     @property
     def variances_(self) -> np.ndarray:
-        return gaussian.moments(self._factors("gaussian"))[1]
+        return gaussian.moments(self._features_of("gaussian"))[1]
 
     @property
     def component_log_prob_(self) -> np.ndarray:
-        return words.log_probabilities(self._factors("words"))
+        return words.log_probabilities(self._features_of("words"))
 
-    def _factors(self, family: str) -> Any:
+    @property
+    def mean_length_(self) -> float:
+        return float(self._features_of("words").length[0])
+
+    def _features_of(self, family: str) -> Any:
         check_is_fitted(self)
         if self.family_ != family:
             raise AttributeError(f"only components of family {family!r} have this attribute")
-        return self._learner.model.features
+        return self.learner_.model.features
 
     @property
     def mu_(self) -> dict[str, np.ndarray]:
-        share = self.class_prior_[self._code()] * self.weights_
-        if self.family_ == "gaussian":
-            return {"component": share} | statistics_of(share, self.means_, self.variances_)
-        expected = share[:, None] * self.mean_length_ * np.exp(self.component_log_prob_)
-        return {"component": share, "word": expected}
+        check_is_fitted(self)
+        features, share = self.learner_.model.features, self._component_shares()
+        expected = family_of(features).expectations(features)
+        return {"component": share} | {name: share[:, None] * e for name, e in expected.items()}
 
     @property
     def theta_(self) -> dict[str, np.ndarray]:
-        log_share = np.log(self.mu_["component"])
-        if self.family_ == "gaussian":
-            normalizer, slopes = natural_of(self.means_, self.variances_)
-            return {"component": log_share - normalizer} | slopes
-        return {"component": log_share, "word": self.component_log_prob_}
+        check_is_fitted(self)
+        features = self.learner_.model.features
+        offset, slopes = family_of(features).slopes(features)
+        return {"component": np.log(self._component_shares()) + offset} | slopes
+
+    def _component_shares(self) -> np.ndarray:
+        """p(class, component)."""
+        return self.class_prior_[self._code()] * self.weights_
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.family != "words"
-        tags.input_tags.sparse = self.family != "gaussian"
-        tags.input_tags.positive_only = self.family == "words"
-        tags.classifier_tags.poor_score = self.family == "words"  # as in MultinomialNB
+        kinds = list(FAMILIES) if self.family == "auto" else [self.family]
+        accepts = [FAMILIES[kind].accepts for kind in kinds if kind in FAMILIES]
+        tags.input_tags.allow_nan = any(each.missing for each in accepts)
+        tags.input_tags.sparse = any(each.sparse for each in accepts)
+        tags.input_tags.positive_only = not any(each.negative for each in accepts)
+        tags.classifier_tags.poor_score = tags.input_tags.positive_only  # as in MultinomialNB
         return tags
-
-
-# --- the start ------------------------------------------------------------------------------------
-
-
-def _points(rows: Any, weights: np.ndarray, n_features: int) -> Any:
-    """Where rows are as far as clusters are concerned: documents on a sphere, tables scaled."""
-    if hasattr(rows, "indptr"):
-        from sklearn.preprocessing import normalize
-
-        stored = rows.values, rows.indices.view(np.int32), rows.indptr
-        return normalize(sp.csr_matrix(stored, shape=(len(weights), n_features)))
-    seen = ~np.isnan(rows.values)
-    weight = np.where(seen, weights[:, None], 0.0)
-    weight /= np.maximum(weight.sum(axis=0), 1e-300)
-    off = rows.values - (weight * np.where(seen, rows.values, 0.0)).sum(axis=0)
-    off[~seen] = 0.0
-    deviation = np.sqrt((weight * off**2).sum(axis=0))
-    return np.clip(off / np.where(deviation > 0, deviation, 1.0), -_FAR, _FAR)
-
-
-def _components(points, targets, weights, wanted, stream, rng) -> tuple[Any, list[int]]:
-    """Targets that name components, found by k-means in each class, and how many each class has.
-
-    In a stream a class keeps all that it is to have, for more rows will come.
-    """
-    n, sizes, places = len(weights), [], []
-    for k, weight in enumerate(_class_parts(targets, weights, len(wanted))):
-        place, size = _k_means(points, weight, wanted[k], rng)
-        places.append(place)
-        sizes.append(wanted[k] if stream else max(size, 1))
-    first = np.cumsum([0, *sizes])
-    if isinstance(targets, Labels):
-        known = targets.codes >= 0
-        codes = np.full(n, -1, dtype=np.int64)
-        codes[known] = first[targets.codes[known]]
-        for k, place in enumerate(places):
-            codes[targets.codes == k] += place[targets.codes == k]
-        return Labels(codes), sizes
-    share = np.asarray(targets[0], dtype=np.float64)
-    shares = np.zeros((n, first[-1]))
-    for k, place in enumerate(places):
-        shares[np.arange(n), first[k] + place] = share[:, k]
-    return SoftLabels(shares / shares.sum(axis=1, keepdims=True)), sizes
-
-
-def _class_parts(targets, weights, n_classes: int) -> Iterator[np.ndarray]:
-    """The weight of each row in each class."""
-    if isinstance(targets, Labels):
-        for k in range(n_classes):
-            yield np.where(targets.codes == k, weights, 0.0)
-    else:
-        for _, weight in parts(targets, weights):
-            yield weight
-
-
-def _k_means(points, weight, n_clusters: int, rng) -> tuple[np.ndarray, int]:
-    """The cluster of each row of a weight > 0, and the number of clusters found."""
-    from sklearn.cluster import KMeans
-
-    place = np.zeros(len(weight), dtype=np.int64)
-    own = np.flatnonzero(weight > 0)
-    n_clusters = min(n_clusters, len(own))
-    if n_clusters < 2:
-        return place, n_clusters
-    some = own if len(own) <= _CLUSTERED else rng.choice(own, _CLUSTERED, replace=False)
-    means = KMeans(n_clusters, n_init=5, random_state=rng.randint(2**31))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # of fewer distinct rows than clusters
-        found = means.fit(points[some], sample_weight=weight[some]).predict(points[own])
-    names, place[own] = np.unique(found, return_inverse=True)
-    return place, len(names)

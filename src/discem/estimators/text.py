@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,13 +11,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..engines.sequential import score
+from .._kinds import savable
 from ..exceptions import InputError, OptionError
+from ..io.bag import WEIGHTINGS, Bag, as_documents
+from ..io.rows import sparse_rows
 from ..losses import NLL, Blend, Hinge, resolve_loss
 from ..priors import Dirichlet
 from ..schedules import constant, power
 from . import _input
-from ._bag import WEIGHTINGS, Bag, as_documents
 from ._choice import Split, Trial, split
 from ._input import NUMBER, is_count, place_of
 from .naive_bayes import MultinomialNB
@@ -67,6 +69,22 @@ class Explanation(NamedTuple):
         return [(self.words[j], float(parts[j])) for j in order]
 
 
+@savable
+@dataclass
+class Fitted:
+    """All that fitting makes of a `TextClassifier`: the old one is replaced, or it stays."""
+
+    bag: Bag
+    chosen: dict[str, Any]
+    progress: np.ndarray = field(default_factory=lambda: np.zeros(3))  # of a stream
+    model: MultinomialNB | None = None
+
+    @property
+    def is_trained(self) -> bool:
+        return self.model is not None and self.model.__sklearn_is_fitted__()
+
+
+@savable
 class TextClassifier(ClassifierMixin, BaseEstimator):
     """Documents in, labels out: multinomial naive Bayes over weighted words, trained to classify.
 
@@ -237,37 +255,44 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         y, weights = y[~heard], weights[~heard]
         bag = self._new_bag()
         counts = bag.learn(documents)
-        before, trial = self.__dict__.copy(), None
+        before, trial = getattr(self, "_fitted", None), None
         try:
-            self.bag_, self._progress = bag, np.zeros(3)
+            self._fitted = Fitted(bag, self._defaults())
             rng = check_random_state(self.random_state)
             classes = _input.find_classes(y)
             trial, epochs = self._choose(counts, y, classes, weights, rng)
             rows, K = self._weigh(counts), len(classes)
-            self.model_ = self._new_model(self.chosen_["loss"], rows, K, weights, epochs, rng)
+            model = self._new_model(self.chosen_["loss"], rows, K, weights, epochs, rng)
+            self._fitted.model = model
             if others:
                 rows = sp.vstack([rows, self._weigh(bag.count(others))], format="csr")
                 y = np.concatenate([y.astype(object), np.full(len(others), None)])
                 weights = np.concatenate([weights, np.ones(len(others))])
-            self._run(self.model_, "fit", rows, y, weights)
+            self._run(model, "fit", rows, y, weights)
         except KeyboardInterrupt:
-            if trial is not None and not getattr(self.model_, "history_", None):
+            if trial is not None and not (self._fitted.is_trained and self.model_.n_iter_):
                 self._settle(trial)
-            if self.__dict__.get("model_") is before.get("model_") or not self._is_trained():
-                self.__dict__ = before
-            else:
+            if self._fitted.is_trained:
                 self.model_.temperature_ = self.chosen_["temperature"]
+            else:
+                self._go_back(before)
             raise
         except Exception:
-            self.__dict__ = before
+            self._go_back(before)
             raise
-        self.chosen_["epochs"] = self.model_.n_iter_
-        if hasattr(self.model_, "unlabelled_"):
-            self.chosen_["unlabelled"] = self.model_.unlabelled_
+        self.chosen_["epochs"] = model.n_iter_
+        if hasattr(model, "unlabelled_"):
+            self.chosen_["unlabelled"] = model.unlabelled_
             if self.temperature == "auto":
-                self.chosen_["temperature"] = self.model_.temperature_
-        self.model_.temperature_ = self.chosen_["temperature"]
+                self.chosen_["temperature"] = model.temperature_
+        model.temperature_ = self.chosen_["temperature"]
         return self
+
+    def _go_back(self, before: Fitted | None) -> None:
+        if before is None:
+            del self._fitted
+        else:
+            self._fitted = before
 
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Take one pass over the next documents of a stream, in the order given.
@@ -289,37 +314,28 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self._check_options()
         documents = as_documents(X)
         first = not self.__sklearn_is_fitted__()
-        y = _input.check_y(y, len(documents), labels=first)
+        y = _input.check_y(y, len(documents), needed=first)
         weights = self._teaching(sample_weight, y)
-        if first:
-            self.bag_, self.chosen_, self._progress = self._new_bag(), self._defaults(), np.zeros(3)
-        bag = self.bag_
-        model: Any = self.__dict__.get("model_")
-        before = (len(bag), bag.document_count, bag.n_documents)
-        if not first:
-            trained, state = model.__dict__.copy(), model._learner.state
-        rows = self._weigh(bag.grow(documents))
-        try:
-            if first:
+        fitted = Fitted(self._new_bag(), self._defaults()) if first else self._fitted
+        with fitted.bag.undone_on_error():  # labels may not fit
+            counts = fitted.bag.grow(documents)
+            rows = fitted.bag.weigh(counts, fitted.chosen["weighting"], self.length)
+            if fitted.model is None:
                 K = len(_input.find_classes(y))
-                self.model_ = self._new_model(self.chosen_["loss"], rows, K, weights, 1, None)
-            else:
-                model._extend(len(bag))
-                if not weights.any():  # no label: there are only words to learn
-                    return self
-            self.model_.partial_fit(rows, y, classes, weights)
-        except Exception:  # labels that do not fit: as if this batch had never been
-            if not first:
-                model.__dict__ = trained
-                model._learner.replace(state)
-                bag.forget(before[0])
-                bag.document_count, bag.n_documents = before[1:]
-            raise
+                fitted.model = self._new_model(fitted.chosen["loss"], rows, K, weights, 1, None)
+            batch = None
+            if first or weights.any():
+                batch = fitted.model.check_batch(rows, y, classes, weights, grows=True)
+        self._fitted = fitted
+        if batch is None:  # no label: there are only words to learn
+            self.model_.grow(len(fitted.bag))
+            return self
+        self.model_.learn_batch(batch)
         if first:
             self.model_.temperature_ = self.chosen_["temperature"]
         record = self.model_.history_[-1]
         labelled = float(weights.sum() if y.ndim == 2 else weights[~_input.missing_labels(y)].sum())
-        self._progress += labelled * np.array([1.0, record["accuracy"], record["ncll"]])
+        fitted.progress += labelled * np.array([1.0, record["accuracy"], record["ncll"]])
         if self.callback is not None:
             self.callback(self, record)
         return self
@@ -441,7 +457,6 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         The losses are tried with the first weighting, then the other weighting with the better
         loss.
         """
-        self.chosen_ = self._defaults()
         most = self._most_epochs(counts.shape[0])
         fixed = "auto" not in (self.loss, self.weighting, self.temperature, self.max_iter)
         if fixed or y.ndim == 2:  # label sets and shares have no accuracy to judge by
@@ -468,7 +483,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             if best is None or trial.best.beats(best.best):
                 best = trial
                 self._settle(trial)
-        self.chosen_ |= {"held_out": len(part.held), "trials": summaries}
+        self._fitted.chosen |= {"held_out": len(part.held), "trials": summaries}
         if best is None or self.max_iter != "auto":
             return best, most
         return best, len(best.marks) + 1  # there is more to learn from now
@@ -478,8 +493,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         model = trial.model
 
         def mark() -> bool:
-            joint = score(model._learner.model, model._rows(rows), rows.shape[0], part.held)
-            trial.marks.append(part.mark(joint))
+            trial.marks.append(part.mark(model.learner_.score(sparse_rows(rows), part.held)))
             if leader is None:
                 self._settle(trial)
             return trial.is_done(leader)
@@ -488,8 +502,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def _settle(self, trial: Trial) -> None:
         """Let this be the model: what there is if training is interrupted."""
-        self.model_ = trial.model
-        self.chosen_ |= {"loss": trial.loss, "weighting": trial.weighting}
+        self._fitted.model = trial.model
+        self._fitted.chosen |= {"loss": trial.loss, "weighting": trial.weighting}
         if self.temperature == "auto" and trial.marks:
             self.chosen_["temperature"] = trial.best.temperature
         self.model_.temperature_ = self.chosen_["temperature"]
@@ -563,10 +577,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         row = self._rows([document])
         model, names = self.model_, self.bag_.columns(document)
         row.sort_indices()
-        parts = model.temperature_ * row.data[:, None] * model._log_probabilities(row.indices).T
+        parts = model.temperature_ * row.data[:, None] * model.log_prob_of(row.indices).T
         parts -= parts.mean(axis=1, keepdims=True)
-        intercept = model.temperature_ * np.log(model._shares()) + model._prior_shift
-        return Explanation(self.classes_, [names[j] for j in row.indices], parts, intercept)
+        shown = [names[j] for j in row.indices]
+        return Explanation(self.classes_, shown, parts, model.class_scores_)
 
     def top_words(self, label, n=20) -> list[tuple[str, float]]:
         """The words that speak most for a class, with what each adds to its score.
@@ -619,6 +633,20 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         save(self, path)
 
     @property
+    def bag_(self) -> Bag:
+        return self._fitted.bag
+
+    @property
+    def chosen_(self) -> dict[str, Any]:
+        return self._fitted.chosen
+
+    @property
+    def model_(self) -> MultinomialNB:
+        if self._fitted.model is None:
+            raise AttributeError("there is no model yet: call fit")
+        return self._fitted.model
+
+    @property
     def classes_(self) -> np.ndarray:
         return self.model_.classes_
 
@@ -659,14 +687,13 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         return self._mean_progress(2)
 
     def _mean_progress(self, figure: int) -> float:
-        if not self._progress[0] > 0:
+        progress = self._fitted.progress
+        if not progress[0] > 0:
             raise AttributeError("progressive figures are those of a stream: call partial_fit")
-        return float(self._progress[figure] / self._progress[0])
+        return float(progress[figure] / progress[0])
 
-    def _is_trained(self) -> bool:
-        return hasattr(self, "model_") and hasattr(self.model_, "_learner")
-
-    __sklearn_is_fitted__ = _is_trained
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_fitted") and self._fitted.is_trained
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

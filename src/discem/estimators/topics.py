@@ -10,24 +10,28 @@ from scipy.special import softmax
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..engines.sequential import FIGURES, Learner
+from .._kinds import savable
+from ..engines import Data, Rule
 from ..exceptions import InputError, OptionError
-from ..io.rows import sparse_rows
+from ..families.words import draw_lengths
+from ..io.bag import Bag, as_documents
 from ..losses import NLL, Hinge, resolve_loss
 from ..models.topics import (
     Cvb0,
     Gibbs,
+    Topics,
     collect_topics,
     proportions,
     start_topics,
     word_distributions,
 )
 from ..priors import Dirichlet
-from ..schedules import constant, power
-from ._bag import Bag, as_documents
+from ..schedules import power
+from ..training import Learner
+from ._base import Batch
 from ._docs import documented
 from ._input import NUMBER, is_count
-from .naive_bayes import CountClassifier, running_mean
+from .naive_bayes import CountClassifier
 
 _COUNTING = {  # what CountVectorizer does by default
     "ngram_range": (1, 1),
@@ -43,6 +47,7 @@ _COUNTING = {  # what CountVectorizer does by default
 _WARM = 5  # passes of online EM that tell the topics of a class apart before training
 
 
+@savable
 @documented
 class TopicClassifier(TransformerMixin, CountClassifier):
     """One latent Dirichlet allocation per class, trained under NLL, NCLL or hinge.
@@ -174,43 +179,44 @@ class TopicClassifier(TransformerMixin, CountClassifier):
 
     # --- documents --------------------------------------------------------------------------------
 
-    def _check_X(self, X, *, reset):
-        if self.text is not False and not sp.issparse(X):
-            documents = as_documents(X)
-            if reset:
-                self._bag = self._new_bag()
-                X = self._bag.learn(documents)
-            else:
-                X = self._bag.count(documents)
-        return super()._check_X(X, reset=reset)
+    _of_input = (*CountClassifier._of_input, "_bag")
+
+    def _read(self, X, family, fresh, grows=False):
+        if self.text is False or sp.issparse(X):
+            return super()._read(X, family, fresh, grows)
+        documents = as_documents(X)
+        if not fresh:
+            return super()._read(self._bag.count(documents), family, fresh)
+        bag = self._new_bag()
+        X, found = super()._read(bag.learn(documents), family, fresh)
+        return X, found | {"_bag": bag}
 
     def _new_bag(self) -> Bag:
         return Bag(_COUNTING | (self.text if isinstance(self.text, dict) else {}), None)
 
     def partial_fit(self, X, y, classes=None, sample_weight=None):
-        if self.text is not False and not sp.issparse(X):
-            self._check_options()
-            documents = as_documents(X)
-            if not hasattr(self, "_learner"):
-                self._bag = self._new_bag()
-                X = self._bag.grow(documents)
-            else:
-                X = self._bag.grow(documents)
-                self._extend(len(self._bag))
-        return super().partial_fit(X, y, classes, sample_weight)
+        if self.text is False or sp.issparse(X):
+            return super().partial_fit(X, y, classes, sample_weight)
+        self._check_options()
+        documents = as_documents(X)
+        bag = self._bag if self.__sklearn_is_fitted__() else self._new_bag()
+        with bag.undone_on_error():
+            counts = bag.grow(documents)
+            batch = self.check_batch(counts, y, classes, sample_weight, grows=True)
+        return self.learn_batch(batch._replace(found=batch.found | {"_bag": bag}))
 
     partial_fit.__doc__ = CountClassifier.partial_fit.__doc__
 
-    def _rows(self, X):
+    def _view(self, X, family):
         if sp.issparse(X) and not (X.has_canonical_format and X.data.all()):
             X = X.copy()
             X.sum_duplicates()
             X.eliminate_zeros()
-        return sparse_rows(X)
+        return family.view(X)
 
     # --- training ---------------------------------------------------------------------------------
 
-    def _resolve_prior(self, n_features):
+    def _resolve_prior(self, family, n_features):
         loss = resolve_loss(self.loss)
         data = Dirichlet(strength=10.0) if isinstance(loss, Hinge) else Dirichlet(strength=3.0)
         names = {
@@ -230,50 +236,39 @@ class TopicClassifier(TransformerMixin, CountClassifier):
             return Gibbs(int(self.n_sweeps or 10), int(rng.randint(2**31 - 1)))
         return Cvb0(int(self.n_sweeps or 5))
 
-    def _auto_step(self, loss, n):
-        return running_mean(n) if isinstance(loss, NLL) else constant(10.0 / n)
-
-    def _auto_average(self, loss):
-        return False
-
-    def _begin(self, rows, targets, weights, average, stream, rng):
-        T, K = int(self.n_topics), len(self.classes_)
+    def _begin(self, batch, average, stream, rng):
+        T, K, d = int(self.n_topics), len(batch.classes), batch.X.shape[1]
         alpha = 1.0 / T if self.alpha is None else float(self.alpha)
         split = rng if self.init == "generative" else None
-        counted = collect_topics(rows, targets, weights, self.n_features_in_, K, T, split)
-        self._note(counted)
-        classes = counted.classes.copy()
-        prior, eta = self._resolve_prior(self.n_features_in_)
+        tally = collect_topics(batch.rows, batch.targets, batch.weights, d, K, T, split)
+        prior, eta = self._resolve_prior(batch.family, d)
+        classes = self._class_prior(batch.family, prior, eta)
         inference = self._resolve_inference(rng)
-        state = start_topics(counted, prior, eta, alpha, inference, self.init, average, stream, rng)
+        state = start_topics(tally, prior, classes, alpha, inference, self.init, average, rng)
         if T > 1 and self.init == "generative":
-            self._tell_apart(state, rows, targets, weights, rng)
-        return state, classes
+            state = self._tell_apart(state, batch, rng)
+        return state, tally.classes
 
-    def _tell_apart(self, state, rows, targets, weights, rng) -> None:
+    def _tell_apart(self, state: Topics, batch: Batch, rng) -> Topics:
         """Let online EM find the topics of each class, from documents that took one at random."""
-        chosen = np.flatnonzero(weights > 0)
+        chosen = np.flatnonzero(batch.weights > 0)
         n = float(len(chosen))
-        projection = self._resolve_projection(NLL())
-        step: Any = power(5.0 / n, n, 1.0)
-        em = Learner(state, NLL(), projection, step, False, n, 1)
-        unit = weights / weights[chosen].mean()
+        step = power(5.0 / n, n, 1.0)
+        em = Learner(state, Rule(NLL(), self._resolve_projection(NLL()), step, n, 1))
+        data = Data(batch.rows, batch.targets, batch.weights / batch.weights[chosen].mean())
         for _ in range(_WARM):
-            for _ in em.learn(rows, targets, unit, rng.permutation(chosen), np.zeros(len(FIGURES))):
-                pass
+            em.learn(data, rng.permutation(chosen))
+        return em.state
 
     def _solved(self, targets):
         return self.n_topics == 1 and super()._solved(targets)
-
-    def _chunk(self, rows, n_rows):
-        return max(super()._chunk(rows, n_rows) // (int(self.n_topics) * 8), 1)
 
     # --- what was learnt --------------------------------------------------------------------------
 
     @property
     def topics_(self) -> np.ndarray:
         check_is_fitted(self)
-        return word_distributions(self._learner.model)
+        return word_distributions(self.learner_.model)
 
     def transform(self, X):
         """Topic proportions: ``p(class | x) E[proportion of the topic | x, class]``.
@@ -283,10 +278,9 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         array of shape (n_samples, n_classes * n_topics)
             The topics of the first class, then those of the second, and so on. A row sums to 1.
         """
-        check_is_fitted(self)
-        X = self._check_X(X, reset=False)
-        joint, share = proportions(self._learner.model, self._rows(X), X.shape[0])
-        p = softmax(joint * self.temperature_ + self._prior_shift, axis=1)
+        rows = self._rows(X)
+        scores, share = proportions(self.learner_.model, rows)
+        p = softmax(scores * self.temperature_ + self._prior_shift, axis=1)
         return (p[:, :, None] * share).reshape(len(p), -1)
 
     def get_feature_names_out(self, input_features=None):
@@ -327,17 +321,17 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         return getattr(self, "feature_names_in_", None)
 
     def _draw(self, codes, rng):
-        p = self.topics_
-        drawn = []
-        for k, length in zip(codes, self._lengths(len(codes), rng), strict=True):
-            mixed = rng.dirichlet(np.full(p.shape[1], self._learner.model.alpha)) @ p[k]
+        p, model = self.topics_, self.learner_.model
+        lengths, drawn = draw_lengths(model.features, len(codes), rng), []
+        for k, length in zip(codes, lengths, strict=True):
+            mixed = rng.dirichlet(np.full(p.shape[1], model.alpha)) @ p[k]
             drawn.append(rng.multinomial(length, mixed / mixed.sum()))
         return np.stack(drawn)
 
     @property
     def mu_(self) -> dict[str, np.ndarray]:
         prior, topics = self.class_prior_, self.topics_
-        mass = self._learner.model.features.total.reshape(topics.shape[1], -1).T
+        mass = self.learner_.model.features.total.reshape(topics.shape[1], -1).T
         share = mass / mass.sum(axis=1, keepdims=True) * self.mean_length_ * prior[:, None]
         return {"class": prior, "word": share[:, :, None] * topics}
 

@@ -1,37 +1,43 @@
 """Exponential families, one a file, each with the same things in the same order.
 
-Numbers (NumPy): ``statistics``, ``natural`` (theta of mu), ``mean`` (mu of theta),
-``log_normalizer``. State: a NamedTuple of arrays over (feature, class), with ``collect`` (of the
-data), ``start``, ``averaged``, ``with_classes``, ``penalty``. Compiled: ``joint_scores``, ``move``,
-``tick``.
+A family is one record, see `Family`, and a few compiled functions, see `_protocol`; `register` is
+the only place that hears of it. `docs/add-a-family.md` writes one.
 """
 
-from types import ModuleType
-from typing import Any
-
-from . import gaussian, words
-from ._logs import Room, make_room
-from ._protocol import LEVERAGE, SHARES, joint_scores, move, tick
-
-FAMILIES: dict[str, ModuleType] = {"gaussian": gaussian, "words": words}
-_MODULE_OF = {gaussian.Gaussian: gaussian, words.Words: words}
-
-
-def family_of(block: Any) -> Any:
-    """The family a state belongs to."""
-    return _MODULE_OF[type(block)]
-
+from . import gaussian, product, words
+from ._protocol import (
+    LEVERAGE,
+    PENDING,
+    SHARES,
+    ClassRoom,
+    add_scores,
+    add_to_average,
+    gather,
+    make_class_room,
+    move,
+    settle,
+)
+from ._record import FAMILIES, Accepts, Family, family_of, register
+from .product import multiply
 
 __all__ = [
     "FAMILIES",
     "LEVERAGE",
+    "PENDING",
     "SHARES",
-    "Room",
+    "Accepts",
+    "ClassRoom",
+    "Family",
+    "add_scores",
+    "add_to_average",
     "family_of",
+    "gather",
     "gaussian",
-    "joint_scores",
-    "make_room",
+    "make_class_room",
     "move",
-    "tick",
+    "multiply",
+    "product",
+    "register",
+    "settle",
     "words",
 ]

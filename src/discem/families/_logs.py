@@ -2,12 +2,11 @@
 
 A sum of logarithms is the logarithm of a product, so factors are multiplied, their binary exponents
 set aside before they overflow, and one logarithm per class is taken at the end. The loops have no
-branch and run over contiguous classes, which lets the compiler use vector instructions.
+branch and run over contiguous classes, which lets the compiler use vector instructions. `room` is
+any room that begins with the fields of a `ClassRoom`.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 
@@ -23,27 +22,6 @@ _LN2_LOW = 1.90821492927058770002e-10
 
 _BIASED = np.uint64(0x4330000000000000)  # 2^52: its lowest bits count in ones
 _BIAS = 4503599627370496.0 + 1023.0  # 2^52, and what is added to exponents
-
-_BLOCK = 1024  # numbers to take logarithms of at a time: they and their exponents stay in cache
-
-
-class Room(NamedTuple):
-    """Scratch memory, with views of its bits; made once per sweep."""
-
-    numbers: np.ndarray  # (6, K) rows of one number per class
-    bits: np.ndarray  # the same memory as unsigned integers
-    block: np.ndarray  # (2, n) one number per word and class, and their exponents
-    block_bits: np.ndarray
-    cells: np.ndarray  # (words, K) the same numbers, by word and class
-    powers: np.ndarray  # (words,) how often each word occurs
-
-
-def make_room(n_classes: int) -> Room:
-    numbers = np.zeros((6, n_classes))
-    words = max(_BLOCK // n_classes, 1)
-    block = np.zeros((2, words * n_classes))
-    cells, powers = block[0].reshape(words, n_classes), np.zeros(words)
-    return Room(numbers, numbers.view(np.uint64), block, block.view(np.uint64), cells, powers)
 
 
 @helper

@@ -1,32 +1,81 @@
-"""What compiled code asks of the factors of a model; each family registers its own answer."""
+"""What compiled code asks of the factors of a model; each family registers its own answer.
+
+A row (or a batch of rows) is taken in three moves: `add_scores`; the loss, which makes weights r of
+the scores; then `gather` and `settle`, or `move`, which is both for a batch of one. The scratch
+memory of a family, its room, begins with the fields `numbers` and `bits` of a `ClassRoom`, which
+all families of a model share.
+"""
 
 from __future__ import annotations
 
-from .._compile import generic
+from typing import NamedTuple
 
-SHARES = 4  # the row of the room where a model leaves p(y)
-LEVERAGE = 5  # and the one where a family leaves how much a step would move the row's own score
+import numpy as np
+
+from .._compile import Generic, generic
+
+# Rows of `ClassRoom.numbers`; what comes before is for whoever is at work.
+SHARES = 4  # p(y), which the model leaves there
+LEVERAGE = 5  # how much a step would move the row's own scores, to which families add
+PENDING = 6  # weights of a batch, gathered by the model
+_ROWS = 7
+
+
+class ClassRoom(NamedTuple):
+    """One number per class, for several purposes; also as bits."""
+
+    numbers: np.ndarray  # (7, K)
+    bits: np.ndarray  # the same memory as unsigned integers
+
+
+def make_class_room(n_classes: int) -> ClassRoom:
+    numbers = np.zeros((_ROWS, n_classes))
+    return ClassRoom(numbers, numbers.view(np.uint64))
 
 
 @generic
-def joint_scores(block, rows, i, a, room):
-    """Write ``ln p(y=k) + ln p(x_i | k)`` into ``a[k]`` for every class k.
+def add_scores(block, rows, i, a, room):
+    """Add ``ln p(x_i | k)`` to ``a[k]`` for every class k; a missing cell adds nothing.
 
-    A missing cell adds nothing. Row SHARES of the room holds p(y=k), whose logarithm is best taken
-    with the others. Row LEVERAGE gets the derivative of a_k by the weight r_k
-    that `move` would apply, or 0 where the family has no need of damping.
+    Add to row LEVERAGE the derivative of a_k by the weight r_k that `move` would apply, or nothing
+    where the family has no need of damping. Row SHARES holds p(y=k).
+    """
+
+
+@generic
+def gather(block, rows, i, r, room):
+    """Add the statistics ``sum_k r_k s(k, x_i)`` of a row to those that wait in the room."""
+
+
+@generic
+def settle(block, decay, pull, floor, projection, room):
+    """Take one step with what was gathered: mu <- mu + sum - decay mu + pull (alpha - nu mu).
+
+    The projection keeps every factor in its domain (`floor` is the paper's rho / n). Row SHARES
+    holds p(y=k). Nothing is left waiting. Returns how many factors had their step shortened.
     """
 
 
 @generic
 def move(block, rows, i, r, decay, pull, floor, projection, room):
-    """Move the statistics: mu <- mu + sum_k r_k s(k, x_i) - decay mu + pull (alpha - nu mu).
+    """Gather one row and settle, at one go."""
 
-    The projection keeps every factor in its domain (`floor` is the paper's rho / n). Row SHARES of
-    the room holds p(y=k). Returns how many factors had their step shortened.
-    """
+
+def gather_and_settle(block, rows, i, r, decay, pull, floor, projection, room):
+    """The `move` of a family that has no faster way."""
+    gather(block, rows, i, r, room)
+    return settle(block, decay, pull, floor, projection, room)
 
 
 @generic
-def tick(block, weight):
+def add_to_average(block, weight):
     """Let the current statistics enter their running average with `weight`."""
+
+
+COMPILED: dict[str, Generic] = {
+    "add_scores": add_scores,
+    "gather": gather,
+    "settle": settle,
+    "move": move,
+    "add_to_average": add_to_average,
+}

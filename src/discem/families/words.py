@@ -12,45 +12,24 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from .._compile import generic, helper
-from ..exceptions import OptionError
+from ..exceptions import InputError, OptionError
+from ..figures import NCLL_SUM, NLL_SUM
+from ..io.rows import sparse_rows
 from ..priors import Dirichlet
 from ..projections import Check, Interior
+from ..schedules import constant
 from ._logs import logs, set_exponents_aside, take_block_logs, take_logs
-from ._protocol import LEVERAGE, SHARES, joint_scores, move, tick
+from ._protocol import add_scores, add_to_average, gather, move, settle
+from ._record import Accepts, Family, register
+from .arrays import namespace_of
 
-# --- the family in numbers: one word; the last axis is the vocabulary ----------------------------
-
-
-def statistics(x):
-    return np.asarray(x, dtype=np.float64)
-
-
-def natural(mu):
-    """theta(mu) = ln(mu / sum mu)."""
-    return np.log(mu) - np.log(mu.sum(axis=-1, keepdims=True))
-
-
-def mean(theta):
-    weights = np.exp(theta - theta.max(axis=-1, keepdims=True))
-    return weights / weights.sum(axis=-1, keepdims=True)
-
-
-def log_normalizer(theta):
-    top = theta.max(axis=-1)
-    return top + np.log(np.exp(theta - top[..., None]).sum(axis=-1))
-
-
-LIFTS_TO_PRIOR = True  # where the paper's check-step lifts a class count to
-
-
-def keeps_mass(prior) -> bool:
-    """Whether the prior leaves the mass of the statistics as it is, or adds to it for ever."""
-    return False
-
-
-# --- state ---------------------------------------------------------------------------------------
+SCALE, GAMMA, LAG_SCALE, LAG_GAMMA, WEIGHT, PRODUCTS = range(6)  # of `Words.lazy`
+_SLICE = 1 << 20  # numbers to work on at a time
+_BLOCK = 1024  # numbers to take logarithms of at a time: they and their exponents stay in cache
+_QUIET = 0.005  # weight of all unlabelled documents together, beside that of the labelled ones
 
 
 class Words(NamedTuple):
@@ -58,73 +37,308 @@ class Words(NamedTuple):
 
     counts: np.ndarray  # (W, K)
     total: np.ndarray  # (K,) expected length of a document times the mass of the class
-    lag: np.ndarray  # (W, K), or (0, K) without averaging: see `tick`
+    lag: np.ndarray  # (W, K), or (0, K) without an average: what it lacks, times its weight
     alpha: np.ndarray  # (W,)
     alpha_total: float
     unseen: np.ndarray  # (2, K) count and lag of a word that never occurred, per pseudo-count
-    lazy: np.ndarray  # the scalars below
+    lazy: np.ndarray  # the scalars above
+    length: np.ndarray  # (1,) mean length of the documents that training started from
 
 
-SCALE, GAMMA, LAG_SCALE, LAG_GAMMA, WEIGHT, PRODUCTS = range(6)
+class WordsRoom(NamedTuple):
+    numbers: np.ndarray
+    bits: np.ndarray
+    block: np.ndarray  # (2, n) one number per word and class, and their exponents
+    block_bits: np.ndarray
+    cells: np.ndarray  # (words, K) the same numbers, by word and class
+    powers: np.ndarray  # (words,) how often each word occurs
+    place: np.ndarray  # (W,) where the words of a batch wait, plus one; 0: not there
+    waiting: np.ndarray  # (words,) the words that wait
+    pending: np.ndarray  # (words, K) what a batch adds to their counts
+    n_waiting: np.ndarray  # (1,)
 
 
-def _state(count, gamma, alpha, average, products=0.0, start=0.0) -> Words:
+class WordsFamily(Family):
+    """Counts of words, drawn one by one from the distribution of the class."""
+
+    name = "words"
+    state = Words
+    priors = (Dirichlet,)
+    accepts = Accepts(sparse=True, negative=False)
+
+    # --- the family in numbers: one factor, whose statistics are the counts -----------------------
+
+    def statistics(self, x):
+        return x[..., None, :]
+
+    def exposure(self, x):
+        """Each token is one draw."""
+        return namespace_of(x).sum(x, axis=-1)[..., None]
+
+    def natural(self, mu):
+        """theta(mu) = ln(mu / sum mu)."""
+        xp = namespace_of(mu)
+        return xp.log(mu) - xp.log(xp.sum(mu, axis=-1, keepdims=True))
+
+    def mean(self, theta):
+        xp = namespace_of(theta)
+        weights = xp.exp(theta - xp.max(theta, axis=-1, keepdims=True))
+        return weights / xp.sum(weights, axis=-1, keepdims=True)
+
+    def log_normalizer(self, theta):
+        xp = namespace_of(theta)
+        top = xp.max(theta, axis=-1)
+        return top + xp.log(xp.sum(xp.exp(theta - top[..., None]), axis=-1))
+
+    def pull(self, prior, pull, count, mu):
+        xp = namespace_of(mu)
+        alpha = prior.alpha * xp.ones_like(mu)
+        return pull * xp.sum(alpha, axis=-1), pull * alpha
+
+    def inside(self, share, count, mu, d_count, d_sum):
+        """Every cell is a factor of its own."""
+        xp = namespace_of(mu)
+        cells = count[..., None] * mu
+        cells = cells + xp.maximum(d_sum, -share * cells)
+        total = xp.sum(cells, axis=-1)
+        return total, cells / total[..., None]
+
+    # --- the state --------------------------------------------------------------------------------
+
+    def view(self, X):
+        return sparse_rows(X)
+
+    def make_room(self, block, rows, batch, classes):
+        W, K = block.counts.shape
+        words = max(_BLOCK // K, 1)
+        logs = np.zeros((2, words * K))
+        # a batch has at most so many different words
+        longest = int(np.diff(rows.indptr).max(initial=0)) if batch > 1 else 0
+        waiting = min(batch * longest, W)
+        return WordsRoom(
+            classes.numbers,
+            classes.bits,
+            logs,
+            logs.view(np.uint64),
+            logs[0].reshape(words, K),
+            np.zeros(words),
+            np.zeros(W if batch > 1 else 0, dtype=np.int64),
+            np.zeros(waiting, dtype=np.int64),
+            np.zeros((waiting, K)),
+            np.zeros(1, dtype=np.int64),
+        )
+
+    def collect(self, rows, parts, n_features, n_classes):
+        """Weighted counts of each word in each class, as (W, K)."""
+        counts = np.zeros((n_features, n_classes))
+        lengths = np.diff(rows.indptr)
+        cuts = np.searchsorted(rows.indptr, np.arange(0, rows.indptr[-1], _SLICE))
+        for codes, weights in parts:
+            codes = np.maximum(codes, 0)  # an unlabelled row adds nothing, anywhere
+            for first, last in pairwise(np.unique([0, *cuts, len(lengths)])):
+                stored = slice(rows.indptr[first], rows.indptr[last])
+                size = lengths[first:last]
+                cells = rows.indices[stored].astype(np.int64) * n_classes
+                cells += np.repeat(codes[first:last], size)
+                weight = np.repeat(weights[first:last], size)
+                np.add.at(counts.reshape(-1), cells, rows.values[stored] * weight)
+        return counts
+
+    def start(self, prior, tally, total, init, stream):
+        """The state takes over the memory of the tally, for there may be no room for both."""
+        alpha = _pseudo_counts(prior, tally)
+        length = np.array([float(tally.sum()) / max(total, 1e-300)])
+        total = max(total, 1.0)
+        products = _safe_products(max(tally.max(initial=1.0), alpha.max()), alpha.min(), total)
+        if init == "prior":
+            tally[:] = alpha[:, None]
+            return _state(tally, 0.0, alpha, length, products, 1.0)
+        tally /= total
+        return _state(tally, 1.0 / total, alpha, length, products)
+
+    def averaged(self, block):
+        if not block.lag.size:
+            return block
+        weight = block.lazy[WEIGHT]
+        if weight == 0:
+            return self.with_average(block, None, 0.0)
+        scale, gamma = block.lazy[LAG_SCALE] / weight, block.lazy[LAG_GAMMA] / weight
+        most = scale * block.counts.max(initial=0.0) + gamma * block.alpha.max(initial=0.0)
+        floor = 1e-12 * most  # rounding may leave less of a collapsed cell
+        count = np.empty_like(block.counts)
+        size = max(_SLICE // count.shape[1], 1)
+        for first in range(0, len(count), size):  # there may be no room for intermediate results
+            part = slice(first, first + size)
+            granted = gamma * block.alpha[part, None]
+            cells = block.counts[part] * scale - block.lag[part] / weight + granted
+            count[part] = np.maximum(cells, floor) - granted
+        unseen = scale * block.unseen[0] - block.unseen[1] / weight
+        return _state(count, gamma, block.alpha, block.length, block.lazy[PRODUCTS], unseen)
+
+    def with_average(self, block, past, weight):
+        lazy = block.lazy.copy()
+        lazy[[LAG_SCALE, LAG_GAMMA, WEIGHT]] = weight * lazy[SCALE], 0.0, weight
+        lag, unseen = block.lag[:0], block.unseen.copy()
+        if past is None:
+            lazy[[LAG_SCALE, LAG_GAMMA, WEIGHT]] = 0.0
+        elif weight == 0:
+            lag = np.zeros_like(block.counts)
+        else:
+            lag = weight * (lazy[SCALE] * block.counts - past.lazy[SCALE] * past.counts)
+            unseen[1] = weight * (lazy[SCALE] * unseen[0] - past.lazy[SCALE] * past.unseen[0])
+            lazy[LAG_GAMMA] = weight * past.lazy[GAMMA]
+        return block._replace(lag=lag, lazy=lazy, unseen=unseen)
+
+    def with_classes(self, block, order, mass):
+        """A new class has `mass` documents of the prior's words."""
+        words = mass * block.total.mean()
+        share = words / block.alpha_total / block.lazy[SCALE]
+        cells = block.alpha * share
+        total = np.append(block.total, words + block.lazy[GAMMA] * block.alpha_total)
+        none = np.zeros((len(block.lag), 1))
+        return block._replace(
+            counts=np.ascontiguousarray(np.hstack([block.counts, cells[:, None]])[:, order]),
+            lag=np.ascontiguousarray(np.hstack([block.lag, none])[:, order]),
+            total=total[order],
+            unseen=np.hstack([block.unseen, [[share], [0.0]]])[:, order].copy(),
+        )
+
+    def with_features(self, block, n_features):
+        """Add words; they stand where words that never occurred have come to stand.
+
+        Their pseudo-count is that of the first word, so it should be the same for all. The block
+        given shares memory with the one returned and must not be used again.
+        """
+        new = n_features - len(block.alpha)
+        prior, (count, lag) = float(block.alpha[0]), block.unseen
+        cell = (block.lazy[SCALE] * count + block.lazy[GAMMA]) * prior
+        return block._replace(
+            counts=_extended(block.counts, new, count * prior),
+            total=block.total + new * cell,
+            lag=_extended(block.lag, new, lag * prior) if block.lag.size else block.lag,
+            alpha=_extended(block.alpha, new, prior),
+            alpha_total=block.alpha_total + new * prior,
+        )
+
+    def mean_of(self, blocks, shares, classes):
+        counts, unseen, gamma = 0.0, 0.0, 0.0
+        for block, share in zip(blocks, shares, strict=True):
+            counts = counts + share * block.lazy[SCALE] * block.counts
+            unseen = unseen + share * block.lazy[SCALE] * block.unseen[0]
+            gamma += share * block.lazy[GAMMA]
+        products = min(block.lazy[PRODUCTS] for block in blocks)
+        length = sum(s * block.length for block, s in zip(blocks, shares, strict=True))
+        return _state(counts, gamma, blocks[0].alpha, length, products, unseen)
+
+    def penalty(self, block):
+        return -float((block.alpha * log_probabilities(block)).sum())
+
+    def perturbed(self, block, columns, rng):
+        """Words become more or less frequent, by a half at most."""
+        size = len(block.alpha), len(columns)
+        return reweighed(block, rng.uniform(0.5, 1.5, size=size), columns)
+
+    def prepare(self, block, rows):
+        """Stop multiplying counts if the next ones may be too large for it."""
+        if rows.values.max(initial=0.0) > 1e6:
+            block.lazy[PRODUCTS] = 0.0
+
+    def sample(self, block, codes, rng):
+        p = np.exp(log_probabilities(block))
+        p /= p.sum(axis=1, keepdims=True)
+        lengths = draw_lengths(block, len(codes), rng)
+        return np.stack([rng.multinomial(n, p[k]) for k, n in zip(codes, lengths, strict=True)])
+
+    def arrays(self, block, class_counts):
+        return block.total[:, None], np.exp(log_probabilities(block))[:, None, :]
+
+    # --- what users meet --------------------------------------------------------------------------
+
+    def named_priors(self, generative, n_features, mixed):
+        log = float(np.log(max(n_features, 3)))
+        return {
+            "data": (Dirichlet(1.0) if generative else Dirichlet(), 1.0),
+            "laplace": (Dirichlet(1.0), 1.0),
+            "log": (Dirichlet(log), log),  # the supplement adds the same gamma to class counts
+        }
+
+    def keeps_mass(self, prior):
+        return False
+
+    lifts_to_prior = True
+
+    def auto_step(self, generative, n, mixed=False):
+        return super().auto_step(generative, n, mixed) if generative else constant(10.0 / n)
+
+    def auto_average(self, generative):
+        return False  # the growing mass of the prior quiets the last iterate at no cost
+
+    def auto_unlabelled(self, generative, ratio):
+        # an NLL step replaces a share of all counts, also of those that tell classes apart
+        return 1.0 if generative else _QUIET / ratio
+
+    def expectations(self, block):
+        return {"word": block.length[0] * np.exp(log_probabilities(block))}
+
+    def slopes(self, block):
+        return np.zeros(len(block.total)), {"word": log_probabilities(block)}
+
+    def features_of(self, X):
+        return X if sp.issparse(X) else np.asarray(X, dtype=np.float64)
+
+    def points(self, rows, weights, n_features):
+        """Documents on a sphere."""
+        from sklearn.preprocessing import normalize
+
+        stored = rows.values, rows.indices.view(np.int32), rows.indptr
+        return normalize(sp.csr_matrix(stored, shape=(len(weights), n_features)))
+
+    def extra_figures(self, figures, rows, order, weights):
+        """Perplexity: exp of -ln p(x) per word."""
+        lengths, filled = np.zeros(len(weights)), np.diff(rows.indptr) > 0
+        lengths[filled] = np.add.reduceat(rows.values, rows.indptr[:-1][filled])
+        n_words = float(lengths[order] @ weights[order])
+        log_likelihood = figures[NCLL_SUM] - figures[NLL_SUM]  # ln p(x)
+        exponent = -log_likelihood / max(n_words, 1e-300)
+        return {"perplexity": float(np.exp(min(exponent, 700.0)))}
+
+    def example(self, codes, n_features, rng):
+        rates = 0.3 + 3.0 * rng.random((codes.max() + 1, n_features))
+        return rng.poisson(rates[codes]).astype(float)
+
+
+def _state(count, gamma, alpha, length, products=0.0, unseen=0.0) -> Words:
     total = count.sum(axis=0) + gamma * alpha.sum()
-    lag = np.zeros(count.shape if average else (0, count.shape[1]))
+    K = count.shape[1]
     lazy = np.array([1.0, gamma, 0.0, 0.0, 0.0, products])
-    unseen = np.repeat([[start], [0.0]], count.shape[1], axis=1)
-    return Words(count, total, lag, alpha, float(alpha.sum()), unseen, lazy)
+    never = np.stack([np.broadcast_to(unseen, K), np.zeros(K)])
+    return Words(count, total, np.zeros((0, K)), alpha, float(alpha.sum()), never, lazy, length)
 
 
-_SLICE = 1 << 20  # numbers to work on at a time
-
-
-def collect(rows, parts, n_features: int, n_classes: int) -> np.ndarray:
-    """Weighted counts of each word in each class, as (W, K)."""
-    counts = np.zeros((n_features, n_classes))
-    lengths = np.diff(rows.indptr)
-    cuts = np.searchsorted(rows.indptr, np.arange(0, rows.indptr[-1], _SLICE))
-    for codes, weights in parts:
-        codes = np.maximum(codes, 0)  # an unlabelled row adds nothing, anywhere
-        for first, last in pairwise(np.unique([0, *cuts, len(lengths)])):
-            stored = slice(rows.indptr[first], rows.indptr[last])
-            size = lengths[first:last]
-            cells = rows.indices[stored].astype(np.int64) * n_classes
-            cells += np.repeat(codes[first:last], size)
-            weight = np.repeat(weights[first:last], size)
-            np.add.at(counts.reshape(-1), cells, rows.values[stored] * weight)
-    return counts
-
-
-def start(
-    spec: Dirichlet, tally: np.ndarray, total: float, init: str, average: bool, stream: bool
-) -> Words:
-    """Build the initial state from the prior and the word counts of the classes (`tally`).
-
-    init="prior" starts at alpha counts of each word; init="generative" at the smoothed counts of
-    the data, at a mass of one document over all classes. The state takes over the memory of the
-    tally, for there may be no room for both.
-    """
+def _pseudo_counts(prior: Dirichlet, tally: np.ndarray) -> np.ndarray:
+    """Of each word."""
     W, K = tally.shape
-    if spec.alpha is None:
-        alpha = np.full(W, float(spec.strength) * tally.sum() / max(W * K, 1))
+    if prior.alpha is None:
+        alpha = np.full(W, float(prior.strength) * tally.sum() / max(W * K, 1))
         if not alpha.any():
             alpha[:] = 1.0
     else:
         try:
-            alpha = np.array(np.broadcast_to(np.asarray(spec.alpha, dtype=np.float64), (W,)))
+            alpha = np.array(np.broadcast_to(np.asarray(prior.alpha, dtype=np.float64), (W,)))
         except ValueError as error:
             raise OptionError(
                 f"prior: alpha needs one number, or one for each of {W} words"
             ) from error
     if not np.all((alpha > 0) & np.isfinite(alpha)):
         raise OptionError("prior: alpha must be > 0 for every word")
-    products = _safe_products(max(tally.max(initial=1.0), alpha.max()), alpha.min(), total)
-    if init == "prior":
-        tally[:] = alpha[:, None]
-        return _state(tally, 0.0, alpha, average, products, 1.0)
-    tally /= total
-    return _state(tally, 1.0 / total, alpha, average, products)
+    return alpha
+
+
+def draw_lengths(block: Words, n: int, rng) -> np.ndarray:
+    """Lengths of n documents."""
+    if not block.length[0] < 1e9:
+        raise InputError(f"documents of {block.length[0]:g} words are too long to draw")
+    return rng.poisson(block.length[0], size=n)
 
 
 def _safe_products(most: float, least: float, total: float) -> float:
@@ -136,63 +350,6 @@ def _safe_products(most: float, least: float, total: float) -> float:
     bits = max(np.log2(most) + 10.0, 10.0 - np.log2(least / total**2))
     factors = float(np.floor(1000.0 / bits))
     return factors if factors > 10.0 else 0.0
-
-
-def brace(block: Words, largest: float) -> None:
-    """Stop multiplying counts if the next ones may be too large for it."""
-    if largest > 1e6:
-        block.lazy[PRODUCTS] = 0.0
-
-
-def averaged(block: Words) -> Words:
-    """The running average of the counts (the block itself where none is kept)."""
-    weight = block.lazy[WEIGHT]
-    if not block.lag.size or weight == 0:
-        return block
-    scale, gamma = block.lazy[LAG_SCALE] / weight, block.lazy[LAG_GAMMA] / weight
-    most = scale * block.counts.max(initial=0.0) + gamma * block.alpha.max(initial=0.0)
-    floor = 1e-12 * most  # rounding may leave less of a collapsed cell
-    count = np.empty_like(block.counts)
-    size = max(_SLICE // count.shape[1], 1)
-    for first in range(0, len(count), size):  # there may be no room for intermediate results
-        part = slice(first, first + size)
-        granted = gamma * block.alpha[part, None]
-        cells = block.counts[part] * scale - block.lag[part] / weight + granted
-        count[part] = np.maximum(cells, floor) - granted
-    return _state(count, gamma, block.alpha, False, block.lazy[PRODUCTS])
-
-
-def with_classes(block: Words, order: np.ndarray, mass: float) -> Words:
-    """Arrange the classes in `order`; -1 is a new one: `mass` documents of the prior's words."""
-    words = mass * block.total.mean()
-    share = words / block.alpha_total / block.lazy[SCALE]
-    cells = block.alpha * share
-    total = np.append(block.total, words + block.lazy[GAMMA] * block.alpha_total)
-    none = np.zeros((len(block.lag), 1))
-    return block._replace(
-        counts=np.ascontiguousarray(np.hstack([block.counts, cells[:, None]])[:, order]),
-        lag=np.ascontiguousarray(np.hstack([block.lag, none])[:, order]),
-        total=total[order],
-        unseen=np.hstack([block.unseen, [[share], [0.0]]])[:, order].copy(),
-    )
-
-
-def with_features(block: Words, n_features: int) -> Words:
-    """Add words; they stand where words that never occurred have come to stand.
-
-    Their pseudo-count is that of the first word, so it should be the same for all. The block given
-    shares memory with the one returned and must not be used again.
-    """
-    new = n_features - len(block.alpha)
-    prior, (count, lag) = float(block.alpha[0]), block.unseen
-    cell = (block.lazy[SCALE] * count + block.lazy[GAMMA]) * prior
-    return block._replace(
-        counts=_extended(block.counts, new, count * prior),
-        total=block.total + new * cell,
-        lag=_extended(block.lag, new, lag * prior) if block.lag.size else block.lag,
-        alpha=_extended(block.alpha, new, prior),
-        alpha_total=block.alpha_total + new * prior,
-    )
 
 
 def _extended(array: np.ndarray, new: int, value: float) -> np.ndarray:
@@ -211,12 +368,6 @@ def _extended(array: np.ndarray, new: int, value: float) -> np.ndarray:
     return memory[:size]
 
 
-def stir(block: Words, columns: np.ndarray, rng) -> Words:
-    """Make words more or less frequent in some columns, by a half at most."""
-    size = len(block.alpha), len(columns)
-    return reweighed(block, rng.uniform(0.5, 1.5, size=size), columns)
-
-
 def reweighed(block: Words, factor: np.ndarray, columns=slice(None)) -> Words:
     """Multiply the expected counts of all words in some columns."""
     counts = block.counts.copy()
@@ -228,11 +379,6 @@ def reweighed(block: Words, factor: np.ndarray, columns=slice(None)) -> Words:
     return block._replace(counts=counts, total=total)
 
 
-def penalty(block: Words) -> float:
-    """-ln of the prior, up to a constant."""
-    return -float((block.alpha * log_probabilities(block)).sum())
-
-
 def log_probabilities(block: Words, chosen=slice(None)) -> np.ndarray:
     """Ln p(word | class), as (class, word), of all words or of the chosen ones."""
     counts, alpha = block.counts[chosen], block.alpha[chosen]
@@ -240,18 +386,11 @@ def log_probabilities(block: Words, chosen=slice(None)) -> np.ndarray:
     return np.ascontiguousarray((np.log(cells) - np.log(block.total)).T)
 
 
-def sample(block: Words, codes: np.ndarray, lengths: np.ndarray, rng) -> np.ndarray:
-    """Draw documents of the given lengths, one per class code."""
-    p = np.exp(log_probabilities(block))
-    p /= p.sum(axis=1, keepdims=True)
-    return np.stack([rng.multinomial(n, p[k]) for k, n in zip(codes, lengths, strict=True)])
-
-
 # --- compiled ------------------------------------------------------------------------------------
 
 
-@joint_scores.register(Words)
-def _joint_scores(block, rows, i, a, room):
+@add_scores.register(Words)
+def _add_scores(block, rows, i, a, room):
     product, exponent, term, term_exponent = 0, 1, 2, 3
     K = a.shape[0]
     scale = block.lazy[SCALE]
@@ -259,12 +398,9 @@ def _joint_scores(block, rows, i, a, room):
     most = min(8.0, block.lazy[PRODUCTS])
     room_for_more = block.lazy[PRODUCTS] - most
     for k in range(K):
-        a[k] = 0.0
-        room.numbers[product, k] = room.numbers[SHARES, k]
+        room.numbers[product, k] = 1.0
         room.numbers[exponent, k] = 0.0
-        room.numbers[LEVERAGE, k] = 0.0
-    set_exponents_aside(room, product, exponent)
-    length, waiting, calls, raised = 0.0, 0.0, 2.0, 0
+    length, waiting, calls, raised = 0.0, 0.0, 1.0, 0
     for j in range(rows.indptr[i], rows.indptr[i + 1]):
         w, x = rows.indices[j], rows.values[j]
         length += x
@@ -446,10 +582,60 @@ def move_columns(block, rows, i, document, r, first, last, shift, projection, ro
     return shortened
 
 
-@tick.register(Words)
-def _tick(block, weight):
-    """Average lazily: a change at weight W is missing from the share W / total of the average."""
+@gather.register(Words)
+def _gather(block, rows, i, r, room):
+    gather_columns(rows, i, Observed(), r, room)
+
+
+@helper
+def gather_columns(rows, i, document, r, room):
+    """Let what a document adds wait in the room; columns are classes, over and over."""
+    K, copies = r.shape[0], room.pending.shape[1] // r.shape[0]
+    begin = rows.indptr[i]
+    for j in range(begin, rows.indptr[i + 1]):
+        w, x = rows.indices[j], rows.values[j]
+        if room.place[w] == 0:
+            room.waiting[room.n_waiting[0]] = w
+            room.n_waiting[0] += 1
+            room.place[w] = room.n_waiting[0]
+        place = room.place[w] - 1
+        for copy in range(copies):
+            for k in range(K):
+                m = copy * K + k
+                room.pending[place, m] += r[k] * tokens(document, x, j - begin, m)
+
+
+@settle.register(Words)
+def _settle(block, decay, pull, floor, projection, room):
+    K = block.total.shape[0]
+    age(block, decay, pull, projection)
+    scale, gamma = block.lazy[SCALE], block.lazy[GAMMA]
+    shortened = 0
+    for place in range(room.n_waiting[0]):
+        w = room.waiting[place]
+        smoothing = gamma * block.alpha[w]
+        for k in range(K):
+            count, wanted = block.counts[w, k], room.pending[place, k]
+            bound = lowest(projection, scale * count, scale * count + smoothing)
+            change = max(wanted, bound)
+            shortened += wanted < bound
+            block.total[k] += change
+            block.counts[w, k] = count + change / scale
+            if block.lag.shape[0] > 0:
+                block.lag[w, k] += change * block.lazy[LAG_SCALE] / scale
+            room.pending[place, k] = 0.0
+        room.place[w] = 0
+    room.n_waiting[0] = 0
+    return shortened
+
+
+@add_to_average.register(Words)
+def _add_to_average(block, weight):
+    """Lazily: a change at weight W is missing from the share W / total of the average."""
     lazy = block.lazy
     lazy[LAG_SCALE] += weight * lazy[SCALE]
     lazy[LAG_GAMMA] += weight * lazy[GAMMA]
     lazy[WEIGHT] += weight
+
+
+WORDS = register(WordsFamily())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,6 +13,15 @@ class DenseRows(NamedTuple):
 
     values: np.ndarray
 
+    @property
+    def n_rows(self) -> int:
+        return self.values.shape[0]
+
+    @property
+    def n_cells(self) -> int:
+        """Stored cells of all rows."""
+        return self.values.size
+
 
 class SparseRows(NamedTuple):
     """Rows in compressed form: row i holds `indices[indptr[i]:indptr[i+1]]`."""
@@ -20,6 +29,31 @@ class SparseRows(NamedTuple):
     values: np.ndarray
     indices: np.ndarray
     indptr: np.ndarray
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def n_cells(self) -> int:
+        """Stored cells of all rows."""
+        return self.values.size
+
+
+class RowPair(NamedTuple):
+    """Rows that have two parts, for two families."""
+
+    first: Any
+    second: Any
+
+    @property
+    def n_rows(self) -> int:
+        return self.first.n_rows
+
+    @property
+    def n_cells(self) -> int:
+        """Stored cells of all rows."""
+        return self.first.n_cells + self.second.n_cells
 
 
 def _view(array, dtype) -> np.ndarray:

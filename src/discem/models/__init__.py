@@ -2,21 +2,28 @@
 
 from ._protocol import (
     averaged,
+    averages,
     class_counts,
+    gather_row,
     make_room,
+    mean_of,
     n_classes,
     penalty,
-    remember,
-    scores,
     update,
+    with_average,
     with_classes,
     with_features,
+    work_per_cell,
+    write_scores,
 )
-from .mixture import Mixture
-from .naive_bayes import NaiveBayes, Tally, collect, start, stir
+from .classes import Classes, ClassPrior
+from .mixture import Mixture, perturbed
+from .naive_bayes import NaiveBayes, Tally, collect, count_classes, start
 from .topics import Cvb0, Gibbs, Topics
 
 __all__ = [
+    "ClassPrior",
+    "Classes",
     "Cvb0",
     "Gibbs",
     "Mixture",
@@ -24,16 +31,21 @@ __all__ = [
     "Tally",
     "Topics",
     "averaged",
+    "averages",
     "class_counts",
     "collect",
+    "count_classes",
+    "gather_row",
     "make_room",
+    "mean_of",
     "n_classes",
     "penalty",
-    "remember",
-    "scores",
+    "perturbed",
     "start",
-    "stir",
     "update",
+    "with_average",
     "with_classes",
     "with_features",
+    "work_per_cell",
+    "write_scores",
 ]

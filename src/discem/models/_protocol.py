@@ -2,11 +2,13 @@
 
 The first part is compiled with the engine. A model with latent variables finds their posterior when
 it scores a row and needs it again when the row moves the statistics: it keeps it in the room, in
-the slot of the row. The second part is plain Python.
+the slot of the row. `settle` and `add_to_average` are asked of models as they are of families. The
+second part is plain Python. Every model has `features`, the state of its family.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import singledispatch
 from typing import Any
 
@@ -23,7 +25,7 @@ def n_classes(model):
 
 
 @generic
-def scores(model, rows, i, slot, a, room):
+def write_scores(model, rows, i, slot, a, room):
     """Write ``a[k] = ln p(y=k, x_i)`` for every class k, what is not observed summed out.
 
     Row LEVERAGE of ``room.numbers`` gets, by class, the derivative of a_k by the weight r_k that
@@ -32,17 +34,20 @@ def scores(model, rows, i, slot, a, room):
 
 
 @generic
-def update(model, rows, i, slot, r, decay, pull, floor, projection, room):
-    """Move the statistics: mu <- mu + sum_k r_k E[s(k, z, x_i)] - decay mu + pull (alpha - nu mu).
+def gather_row(model, rows, i, slot, r, room):
+    """Let the statistics ``sum_k r_k E[s(k, z, x_i)]`` of a row wait in the room for `settle`.
 
-    Row i was the last to be scored in this slot. The projection keeps mu in its domain. Returns how
-    many factors had their step shortened.
+    Row i was the last to be scored in this slot.
     """
 
 
 @generic
-def remember(model, weight):
-    """Let the current statistics enter their running average with `weight`."""
+def update(model, rows, i, slot, r, decay, pull, floor, projection, room):
+    """Gather one row and settle, at one go.
+
+    mu <- mu + sum_k r_k E[s(k, z, x_i)] - decay mu + pull (alpha - nu mu), kept in its domain by
+    the projection. Returns how many factors had their step shortened.
+    """
 
 
 # --- plain ---------------------------------------------------------------------------------------
@@ -55,14 +60,32 @@ def make_room(model: Any, rows: Any, batch: int) -> Any:
 
 
 @singledispatch
+def work_per_cell(model: Any) -> float:
+    """How many numbers a stored cell of a row is held against: a measure of time."""
+    return float(len(class_counts(model)))
+
+
+@singledispatch
 def class_counts(model: Any) -> np.ndarray:
     """The expected counts of the classes, (K,)."""
     raise NotImplementedError
 
 
 @singledispatch
+def averages(model: Any) -> bool:
+    """Whether a running average is kept: the state is the only record of it."""
+    raise NotImplementedError
+
+
+@singledispatch
 def averaged(model: Any) -> Any:
-    """The running average of the statistics."""
+    """The model at its running average, of which it keeps none; itself where there is none."""
+    raise NotImplementedError
+
+
+@singledispatch
+def with_average(model: Any, past: Any, weight: float) -> Any:
+    """The same state, whose running average is so far `past` (None: none is kept)."""
     raise NotImplementedError
 
 
@@ -73,7 +96,7 @@ def with_classes(model: Any, order: np.ndarray, mass: float) -> Any:
 
 
 @singledispatch
-def with_features(model: Any, n_features: int) -> Any:
+def with_features(model: Any, n_features: Any) -> Any:
     """Add features that have not been met so far."""
     raise NotImplementedError
 
@@ -81,4 +104,38 @@ def with_features(model: Any, n_features: int) -> Any:
 @singledispatch
 def penalty(model: Any) -> float:
     """-ln of the prior, up to a constant: what training adds to the sum of the losses."""
+    raise NotImplementedError
+
+
+@singledispatch
+def mean_state(first: Any, states: list[Any], shares: np.ndarray) -> Any:
+    """The state of the mean expected statistics, of models like `first`; no average is kept."""
+    raise NotImplementedError
+
+
+def mean_of(states: Sequence[Any], shares: Any) -> Any:
+    """The mean of states that were trained apart, and of their averages.
+
+    It is taken over expected statistics, whose set is convex: a mean of states is a state.
+
+    Parameters
+    ----------
+    states : sequence of models of one kind, with the same classes, features and units
+    shares : array-like of the same length
+        How much each has to say, such as the rows it was trained on.
+    """
+    share = np.asarray(shares, dtype=np.float64)
+    share = share / share.sum()
+    plain = [with_average(state, None, 0.0) for state in states]
+    mean = mean_state(plain[0], plain, share)
+    if not averages(states[0]):
+        return mean
+    past = [averaged(state) for state in states]
+    weight = float(share @ [average_weight(state) for state in states])
+    return with_average(mean, mean_state(past[0], past, share), weight)
+
+
+@singledispatch
+def average_weight(model: Any) -> float:
+    """The total weight of the running average so far."""
     raise NotImplementedError

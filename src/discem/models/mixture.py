@@ -11,24 +11,31 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import families
-from ..families import LEVERAGE
-from ..losses import log_sum_exp
+from .._compile import helper
+from .._kinds import savable
+from ..families import LEVERAGE, add_to_average, family_of, make_class_room, settle
+from ..targets import log_sum_exp
 from ._protocol import (
+    average_weight,
     averaged,
+    averages,
     class_counts,
+    gather_row,
     make_room,
+    mean_state,
     n_classes,
     penalty,
-    remember,
-    scores,
     update,
+    with_average,
     with_classes,
     with_features,
+    work_per_cell,
+    write_scores,
 )
-from .naive_bayes import NaiveBayes, stir
+from .naive_bayes import NaiveBayes
 
 
+@savable
 class Mixture(NamedTuple):
     parts: NaiveBayes  # over all components, those of a class side by side
     first: np.ndarray  # (K + 1,) where the components of each class begin
@@ -40,18 +47,29 @@ class Mixture(NamedTuple):
 
 
 class MixtureRoom(NamedTuple):
-    numbers: np.ndarray  # (6, K), of which the engine reads LEVERAGE
-    parts: families.Room
+    numbers: np.ndarray  # by class, of which the engine reads LEVERAGE
+    parts: Any  # the room of the components
     joint: np.ndarray  # (M,) ln p(y, c, x) of the row scored last
     posterior: np.ndarray  # (batch, M) p(c | y, x) by slot
     weights: np.ndarray  # (M,)
 
 
+def perturbed(model: Mixture, components: np.ndarray, rng: Any) -> Mixture:
+    """Make components differ that would stay alike for ever."""
+    features = family_of(model.features).perturbed(model.features, components, rng)
+    return model._replace(parts=model.parts._replace(features=features))
+
+
 @make_room.register
 def _make_room(model: Mixture, rows, batch: int) -> MixtureRoom:
     K, M = len(model.first) - 1, int(model.first[-1])
-    parts = make_room(model.parts, rows, batch)
-    return MixtureRoom(np.zeros((6, K)), parts, np.zeros(M), np.zeros((batch, M)), np.zeros(M))
+    numbers, parts = make_class_room(K).numbers, make_room(model.parts, rows, batch)
+    return MixtureRoom(numbers, parts, np.zeros(M), np.zeros((batch, M)), np.zeros(M))
+
+
+@work_per_cell.register
+def _work_per_cell(model: Mixture) -> float:
+    return work_per_cell(model.parts)
 
 
 @class_counts.register
@@ -59,9 +77,25 @@ def _class_counts(model: Mixture) -> np.ndarray:
     return np.add.reduceat(class_counts(model.parts), model.first[:-1])
 
 
+@averages.register
+def _averages(model: Mixture) -> bool:
+    return averages(model.parts)
+
+
+@average_weight.register
+def _average_weight(model: Mixture) -> float:
+    return average_weight(model.parts)
+
+
 @averaged.register
 def _averaged(model: Mixture) -> Mixture:
     return model._replace(parts=averaged(model.parts))
+
+
+@with_average.register
+def _with_average(model: Mixture, past: Mixture | None, weight: float) -> Mixture:
+    old = None if past is None else past.parts
+    return model._replace(parts=with_average(model.parts, old, weight))
 
 
 @with_classes.register
@@ -73,11 +107,11 @@ def _with_classes(model: Mixture, order: np.ndarray, mass: float) -> Mixture:
     columns = np.concatenate([own[k] for k in order])
     first = np.cumsum([0, *(len(own[k]) for k in order)], dtype=np.int64)
     parts = with_classes(model.parts, columns, mass / sizes.max())
-    return stir(Mixture(parts, first), np.flatnonzero(columns < 0), np.random.default_rng(0))
+    return perturbed(Mixture(parts, first), np.flatnonzero(columns < 0), np.random.default_rng(0))
 
 
 @with_features.register
-def _with_features(model: Mixture, n_features: int) -> Mixture:
+def _with_features(model: Mixture, n_features: Any) -> Mixture:
     return model._replace(parts=with_features(model.parts, n_features))
 
 
@@ -86,14 +120,23 @@ def _penalty(model: Mixture) -> float:
     return penalty(model.parts)
 
 
+@mean_state.register
+def _mean_state(first: Mixture, states: list, shares: np.ndarray) -> Mixture:
+    parts = [state.parts for state in states]
+    return first._replace(parts=mean_state(parts[0], parts, shares))
+
+
+# --- compiled ------------------------------------------------------------------------------------
+
+
 @n_classes.register(Mixture)
 def _n_classes(model):
     return model.first.shape[0] - 1
 
 
-@scores.register(Mixture)
-def _scores(model, rows, i, slot, a, room):
-    scores(model.parts, rows, i, slot, room.joint, room.parts)
+@write_scores.register(Mixture)
+def _write_scores(model, rows, i, slot, a, room):
+    write_scores(model.parts, rows, i, slot, room.joint, room.parts)
     for k in range(a.shape[0]):
         first, last = model.first[k], model.first[k + 1]
         a[k] = log_sum_exp(room.joint[first:last])
@@ -106,16 +149,33 @@ def _scores(model, rows, i, slot, a, room):
         room.numbers[LEVERAGE, k] = leverage
 
 
+@gather_row.register(Mixture)
+def _gather_row(model, rows, i, slot, r, room):
+    share_weights(model, slot, r, room)
+    gather_row(model.parts, rows, i, slot, room.weights, room.parts)
+
+
 @update.register(Mixture)
 def _update(model, rows, i, slot, r, decay, pull, floor, projection, room):
-    for k in range(r.shape[0]):
-        for m in range(model.first[k], model.first[k + 1]):
-            room.weights[m] = r[k] * room.posterior[slot, m]
+    share_weights(model, slot, r, room)
     return update(
         model.parts, rows, i, slot, room.weights, decay, pull, floor, projection, room.parts
     )
 
 
-@remember.register(Mixture)
-def _remember(model, weight):
-    remember(model.parts, weight)
+@helper
+def share_weights(model, slot, r, room):
+    """Share the weight of each class among its components."""
+    for k in range(r.shape[0]):
+        for m in range(model.first[k], model.first[k + 1]):
+            room.weights[m] = r[k] * room.posterior[slot, m]
+
+
+@settle.register(Mixture)
+def _settle(model, decay, pull, floor, projection, room):
+    return settle(model.parts, decay, pull, floor, projection, room.parts)
+
+
+@add_to_average.register(Mixture)
+def _add_to_average(model, weight):
+    add_to_average(model.parts, weight)

@@ -6,37 +6,52 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import families
-from .._compile import helper
-from ..families import SHARES, family_of, joint_scores, move, tick
-from ..losses import parts
-from ..projections import positive
+from .._kinds import savable
+from ..families import (
+    Family,
+    add_scores,
+    add_to_average,
+    family_of,
+    gather,
+    make_class_room,
+    move,
+    settle,
+)
+from ..targets import Targets
 from ._protocol import (
+    average_weight,
     averaged,
+    averages,
     class_counts,
+    gather_row,
     make_room,
+    mean_state,
     n_classes,
     penalty,
-    remember,
-    scores,
     update,
+    with_average,
     with_classes,
     with_features,
+    write_scores,
+)
+from .classes import (
+    Classes,
+    ClassPrior,
+    arranged,
+    averaged_classes,
+    class_penalty,
+    fill_shares,
+    gather_counts,
+    mean_classes,
+    move_counts,
+    settle_counts,
+    start_classes,
+    with_class_average,
+    write_class_scores,
 )
 
 
-class Classes(NamedTuple):
-    """Expected counts of the classes: a categorical with a flat Dirichlet prior."""
-
-    counts: np.ndarray  # (K,)
-    lag: np.ndarray  # (K,) missing from the average so far
-    weight: np.ndarray  # (1,) total weight of the average so far
-    alpha: float  # the prior pulls by alpha - nu * count
-    nu: float
-    granted: np.ndarray  # (1,) what the prior has given each class so far
-    lift: float  # where the check-step lifts a count to: rho / n (0) or what the prior gave (1)
-
-
+@savable
 class NaiveBayes(NamedTuple):
     classes: Classes
     features: Any  # the state of a family
@@ -45,48 +60,53 @@ class NaiveBayes(NamedTuple):
 class Tally(NamedTuple):
     """What the data say before training: the statistics of the generative estimate."""
 
-    family: Any
+    family: Family
     classes: np.ndarray  # (K,) weight of each class
-    features: np.ndarray  # as the family collects them
+    features: Any  # as the family collects them
 
 
-def collect(family, rows, targets, weights, n_features: int, n_classes: int) -> Tally:
+def collect(
+    family: Family, rows, targets: Targets, weights, n_features: Any, n_classes: int
+) -> Tally:
     """Add up the statistics of all labelled rows."""
+    parts = list(targets.parts(weights))
+    classes = count_classes(parts, n_classes)
+    return Tally(family, classes, family.collect(rows, parts, n_features, n_classes))
+
+
+def count_classes(parts: list[tuple[np.ndarray, np.ndarray]], n_classes: int) -> np.ndarray:
+    """The weight of each class."""
     classes = np.zeros(n_classes)
-    for codes, weight in parts(targets, weights):
+    for codes, weight in parts:
         known = codes >= 0
         classes += np.bincount(codes[known], weight[known], minlength=n_classes)
-    features = family.collect(rows, parts(targets, weights), n_features, n_classes)
-    return Tally(family, classes, features)
+    return classes
 
 
 def start(
-    tally: Tally, prior, alpha: float, init: str, average: bool, stream: bool = False
+    tally: Tally,
+    prior: Any,
+    classes: ClassPrior,
+    init: str,
+    average: bool = False,
+    stream: bool = False,
 ) -> NaiveBayes:
-    """The initial state: at the prior, or at the closed-form estimate under NLL.
+    """The initial state: at the priors, or at the closed-form estimate under NLL.
 
-    `prior` is that of the features and `alpha` the pseudo-count of each class; `stream` says that
-    more data may come. See the family's own `start`.
+    `prior` is that of the features; `stream` says that more data may come, see `Family.start`.
     """
-    family, counts, features = tally
-    K, total = len(counts), float(counts.sum())
-    shares = np.ones(K) if init == "prior" else (counts + alpha) / (total + K * alpha)
-    nu = alpha * K / shares.sum() if family.keeps_mass(prior) else 0.0
-    lift = float(family.LIFTS_TO_PRIOR)
-    classes = Classes(shares, np.zeros(K), np.zeros(1), float(alpha), nu, np.zeros(1), lift)
-    block = family.start(prior, features, max(total, 1.0), init, average, stream)
-    return NaiveBayes(classes, block)
-
-
-def stir(model: Any, columns: np.ndarray, rng: Any) -> Any:
-    """Make columns of a latent model's `parts` differ that would stay alike for ever."""
-    features = family_of(model.features).stir(model.features, columns, rng)
-    return model._replace(parts=model.parts._replace(features=features))
+    total = float(tally.classes.sum())
+    model = NaiveBayes(
+        start_classes(tally.classes, classes, init),
+        tally.family.start(prior, tally.features, total, init, stream),
+    )
+    return with_average(model, model, 0.0) if average else model
 
 
 @make_room.register
-def _make_room(model: NaiveBayes, rows, batch: int) -> families.Room:
-    return families.make_room(len(model.classes.counts))
+def _make_room(model: NaiveBayes, rows, batch: int) -> Any:
+    room = make_class_room(len(model.classes.counts))
+    return family_of(model.features).make_room(model.features, rows, batch, room)
 
 
 @class_counts.register
@@ -94,41 +114,58 @@ def _class_counts(model: NaiveBayes) -> np.ndarray:
     return model.classes.counts
 
 
+@averages.register
+def _averages(model: NaiveBayes) -> bool:
+    return bool(model.classes.lag.size)
+
+
+@average_weight.register
+def _average_weight(model: NaiveBayes) -> float:
+    return float(model.classes.weight[0])
+
+
 @averaged.register
 def _averaged(model: NaiveBayes) -> NaiveBayes:
-    classes = model.classes
-    if classes.weight[0] > 0:
-        count = classes.counts - classes.lag / classes.weight[0]
-        classes = classes._replace(counts=np.maximum(count, 1e-300))
-    return NaiveBayes(classes, family_of(model.features).averaged(model.features))
+    features = family_of(model.features).averaged(model.features)
+    return NaiveBayes(averaged_classes(model.classes), features)
 
 
-def arrange(classes: Classes, order: np.ndarray, mass: float) -> Classes:
-    """The counts of the classes in `order`; -1 is a new one."""
-    return classes._replace(
-        counts=np.append(classes.counts, mass)[order],
-        lag=np.append(classes.lag, 0.0)[order],
+@with_average.register
+def _with_average(model: NaiveBayes, past: NaiveBayes | None, weight: float) -> NaiveBayes:
+    old, features = (None, None) if past is None else past
+    return NaiveBayes(
+        with_class_average(model.classes, old, weight),
+        family_of(model.features).with_average(model.features, features, weight),
     )
 
 
 @with_classes.register
 def _with_classes(model: NaiveBayes, order: np.ndarray, mass: float) -> NaiveBayes:
-    classes = arrange(model.classes, order, mass)
     features = family_of(model.features).with_classes(model.features, order, mass)
-    return NaiveBayes(classes, features)
+    return NaiveBayes(arranged(model.classes, order, mass), features)
 
 
 @with_features.register
-def _with_features(model: NaiveBayes, n_features: int) -> NaiveBayes:
+def _with_features(model: NaiveBayes, n_features: Any) -> NaiveBayes:
     features = family_of(model.features).with_features(model.features, n_features)
     return model._replace(features=features)
 
 
 @penalty.register
 def _penalty(model: NaiveBayes) -> float:
-    count = model.classes.counts
-    classes = -model.classes.alpha * float(np.log(count / count.sum()).sum())
-    return classes + family_of(model.features).penalty(model.features)
+    return class_penalty(model.classes) + family_of(model.features).penalty(model.features)
+
+
+@mean_state.register
+def _mean_state(first: NaiveBayes, states: list, shares: np.ndarray) -> NaiveBayes:
+    blocks, by_class = [state.features for state in states], [s.classes.shares for s in states]
+    return NaiveBayes(
+        mean_classes([state.classes for state in states], shares),
+        family_of(first.features).mean_of(blocks, shares, by_class),
+    )
+
+
+# --- compiled ------------------------------------------------------------------------------------
 
 
 @n_classes.register(NaiveBayes)
@@ -136,46 +173,33 @@ def _n_classes(model):
     return model.classes.counts.shape[0]
 
 
-@helper
-def fill_shares(counts, numbers):
-    """Leave p(y) in the room."""
-    total = 0.0
-    for k in range(counts.shape[0]):
-        total += counts[k]
-    for k in range(counts.shape[0]):
-        numbers[SHARES, k] = counts[k] / total
+@write_scores.register(NaiveBayes)
+def _write_scores(model, rows, i, slot, a, room):
+    write_class_scores(model.classes, a, room)
+    add_scores(model.features, rows, i, a, room)
 
 
-@scores.register(NaiveBayes)
-def _scores(model, rows, i, slot, a, room):
-    fill_shares(model.classes.counts, room.numbers)
-    joint_scores(model.features, rows, i, a, room)
+@gather_row.register(NaiveBayes)
+def _gather_row(model, rows, i, slot, r, room):
+    gather_counts(r, room)
+    gather(model.features, rows, i, r, room)
 
 
-@helper
-def move_counts(classes, r, decay, pull, floor, projection):
-    """Move the counts of the classes; return how many had their step shortened."""
-    lag, shortened = classes.weight[0], 0
-    classes.granted[0] += pull * classes.alpha
-    lifted = classes.granted[0] if classes.lift > 0.0 else floor
-    for k in range(r.shape[0]):
-        prior = classes.alpha - classes.nu * classes.counts[k]
-        change = r[k] - decay * classes.counts[k] + pull * prior
-        new, short = positive(projection, classes.counts[k], change, lifted)
-        classes.lag[k] += lag * (new - classes.counts[k])
-        classes.counts[k] = new
-        shortened += short
-    return shortened
+@settle.register(NaiveBayes)
+def _settle(model, decay, pull, floor, projection, room):
+    fill_shares(model.classes, room.numbers)
+    shortened = settle(model.features, decay, pull, floor, projection, room)
+    return shortened + settle_counts(model.classes, decay, pull, floor, projection, room)
 
 
 @update.register(NaiveBayes)
 def _update(model, rows, i, slot, r, decay, pull, floor, projection, room):
-    fill_shares(model.classes.counts, room.numbers)
+    fill_shares(model.classes, room.numbers)
     shortened = move(model.features, rows, i, r, decay, pull, floor, projection, room)
     return shortened + move_counts(model.classes, r, decay, pull, floor, projection)
 
 
-@remember.register(NaiveBayes)
-def _remember(model, weight):
+@add_to_average.register(NaiveBayes)
+def _add_to_average(model, weight):
     model.classes.weight[0] += weight
-    tick(model.features, weight)
+    add_to_average(model.features, weight)

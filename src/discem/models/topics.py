@@ -14,29 +14,64 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import families
 from .._compile import generic, helper, kernel
-from ..families import words
+from .._kinds import savable
+from ..families import (
+    FAMILIES,
+    add_to_average,
+    make_class_room,
+    settle,
+    words,
+)
 from ..families._logs import take_block_logs
-from ..families.words import GAMMA, SCALE, age, matters, move_columns, tokens
-from ..losses import parts
+from ..families.words import (
+    GAMMA,
+    SCALE,
+    age,
+    gather_columns,
+    matters,
+    move_columns,
+    tokens,
+)
+from ..targets import Targets
 from ._protocol import (
+    average_weight,
     averaged,
+    averages,
     class_counts,
+    gather_row,
     make_room,
+    mean_state,
     n_classes,
     penalty,
-    remember,
-    scores,
     update,
+    with_average,
     with_classes,
     with_features,
+    work_per_cell,
+    write_scores,
 )
-from .naive_bayes import NaiveBayes, Tally, arrange, move_counts, start, stir
+from .classes import (
+    Classes,
+    ClassPrior,
+    arranged,
+    averaged_classes,
+    class_penalty,
+    gather_counts,
+    mean_classes,
+    move_counts,
+    settle_counts,
+    start_classes,
+    with_class_average,
+)
+from .naive_bayes import Tally, count_classes
+
+_FAMILY = FAMILIES["words"]
 
 # --- state ----------------------------------------------------------------------------------------
 
 
+@savable
 class Cvb0(NamedTuple):
     """Collapsed variational inference of order zero, and the bound of order two for ``p(d | y)``.
 
@@ -53,6 +88,7 @@ class Cvb0(NamedTuple):
     sweeps: int
 
 
+@savable
 class Gibbs(NamedTuple):
     """The paper's sampler: one topic for all tokens of a word, drawn given those of the others.
 
@@ -67,20 +103,17 @@ class Gibbs(NamedTuple):
     seed: int
 
 
+@savable
 class Topics(NamedTuple):
-    parts: NaiveBayes  # classes, and a column of words for each (topic, class), classes contiguous
+    classes: Classes
+    features: words.Words  # a column for each (topic, class), the classes of a topic contiguous
     alpha: float  # of the topic proportions of a document
     inference: Any
 
-    @property
-    def features(self) -> words.Words:
-        """The words of all topics."""
-        return self.parts.features
-
 
 class TopicsRoom(NamedTuple):
-    numbers: np.ndarray  # (6, K), of which the engine reads LEVERAGE
-    columns: families.Room  # over all M columns
+    numbers: np.ndarray  # by class, of which the engine reads LEVERAGE
+    columns: Any  # the words' own room, over all M columns
     word: np.ndarray  # (longest, M) p(w | topic, class) of the words of the document scored last
     expected: np.ndarray  # (batch, longest, M) expected tokens of each word in each topic, by slot
     mass: np.ndarray  # (2, M) expected tokens (or drawn words) in each topic, and their variance
@@ -92,43 +125,51 @@ class TopicsRoom(NamedTuple):
 
 def n_topics(model: Topics) -> int:
     """Topics of each class."""
-    return model.features.counts.shape[1] // len(model.parts.classes.counts)
+    return model.features.counts.shape[1] // len(model.classes.counts)
 
 
-def collect_topics(rows, targets, weights, n_features: int, n_classes: int, n_topics: int, rng):
+def collect_topics(rows, targets: Targets, weights, n_features, n_classes: int, n_topics: int, rng):
     """Add up the statistics of all labelled rows, each of which joins a random topic.
 
     Without `rng` all join the first.
     """
-    classes, topic = np.zeros(n_classes), np.zeros(len(weights), dtype=np.int64)
+    topic = np.zeros(len(weights), dtype=np.int64)
     if rng is not None and n_topics > 1:
         topic = rng.randint(n_topics, size=len(weights))
-    split = []
-    for codes, weight in parts(targets, weights):
-        known = codes >= 0
-        classes += np.bincount(codes[known], weight[known], minlength=n_classes)
-        split.append((np.where(known, codes + n_classes * topic, -1), weight))
-    return Tally(words, classes, words.collect(rows, split, n_features, n_classes * n_topics))
+    parts = list(targets.parts(weights))
+    split = [(np.where(codes >= 0, codes + n_classes * topic, -1), w) for codes, w in parts]
+    counts = _FAMILY.collect(rows, split, n_features, n_classes * n_topics)
+    return Tally(_FAMILY, count_classes(parts, n_classes), counts)
 
 
-def start_topics(tally: Tally, prior, eta, alpha, inference, init, average, stream, rng) -> Topics:
-    """The initial state: at the prior (alike topics are told apart) or at the split counts.
+def start_topics(
+    tally: Tally, prior, classes: ClassPrior, alpha, inference, init, average, rng
+) -> Topics:
+    """The initial state: at the prior (alike topics are told apart) or at the split counts."""
+    total = float(tally.classes.sum())
+    model = Topics(
+        start_classes(tally.classes, classes, init),
+        _FAMILY.start(prior, tally.features, total, init, False),
+        float(alpha),
+        inference,
+    )
+    if init == "prior" and n_topics(model) > 1 and not isinstance(inference, Gibbs):
+        model = _perturbed(model, np.arange(model.features.counts.shape[1]), rng)
+    return with_average(model, model, 0.0) if average else model
 
-    `prior` is that of the words, `eta` the pseudo-count of each class.
-    """
-    state = Topics(start(tally, prior, eta, init, average, stream), float(alpha), inference)
-    if init == "prior" and n_topics(state) > 1 and not isinstance(inference, Gibbs):
-        return stir(state, np.arange(tally.features.shape[1]), rng)
-    return state
+
+def _perturbed(model: Topics, columns: np.ndarray, rng: Any) -> Topics:
+    """Make topics differ that would stay alike for ever."""
+    return model._replace(features=_FAMILY.perturbed(model.features, columns, rng))
 
 
 @make_room.register
 def _make_room(model: Topics, rows, batch: int) -> TopicsRoom:
-    K, M = len(model.parts.classes.counts), model.features.counts.shape[1]
+    K, M = len(model.classes.counts), model.features.counts.shape[1]
     longest = int(np.diff(rows.indptr).max(initial=1))
     return TopicsRoom(
-        np.zeros((6, K)),
-        families.make_room(M),
+        make_class_room(K).numbers,
+        _FAMILY.make_room(model.features, rows, batch, make_class_room(M)),
         np.zeros((longest, M)),
         np.zeros((batch, longest, M)),
         np.zeros((2, M)),
@@ -141,45 +182,80 @@ def _make_room(model: Topics, rows, batch: int) -> TopicsRoom:
 
 @class_counts.register
 def _class_counts(model: Topics) -> np.ndarray:
-    return model.parts.classes.counts
+    return model.classes.counts
+
+
+@averages.register
+def _averages(model: Topics) -> bool:
+    return bool(model.classes.lag.size)
+
+
+@average_weight.register
+def _average_weight(model: Topics) -> float:
+    return float(model.classes.weight[0])
 
 
 @averaged.register
 def _averaged(model: Topics) -> Topics:
-    return model._replace(parts=averaged(model.parts))
+    classes, features = averaged_classes(model.classes), _FAMILY.averaged(model.features)
+    return model._replace(classes=classes, features=features)
+
+
+@with_average.register
+def _with_average(model: Topics, past: Topics | None, weight: float) -> Topics:
+    old, features = (None, None) if past is None else (past.classes, past.features)
+    return model._replace(
+        classes=with_class_average(model.classes, old, weight),
+        features=_FAMILY.with_average(model.features, features, weight),
+    )
 
 
 @with_classes.register
 def _with_classes(model: Topics, order: np.ndarray, mass: float) -> Topics:
-    K, T = len(model.parts.classes.counts), n_topics(model)
+    K, T = len(model.classes.counts), n_topics(model)
     columns = np.concatenate([np.where(order < 0, -1, t * K + order) for t in range(T)])
-    features = words.with_classes(model.features, columns, mass / T)
-    parts = NaiveBayes(arrange(model.parts.classes, order, mass), features)
-    model = model._replace(parts=parts)
+    model = model._replace(
+        classes=arranged(model.classes, order, mass),
+        features=_FAMILY.with_classes(model.features, columns, mass / T),
+    )
     new = np.flatnonzero(columns < 0)
-    return stir(model, new, np.random.default_rng(0)) if T > 1 else model
+    return _perturbed(model, new, np.random.default_rng(0)) if T > 1 else model
 
 
 @with_features.register
-def _with_features(model: Topics, n_features: int) -> Topics:
-    return model._replace(parts=with_features(model.parts, n_features))
+def _with_features(model: Topics, n_features: Any) -> Topics:
+    return model._replace(features=_FAMILY.with_features(model.features, n_features))
 
 
 @penalty.register
 def _penalty(model: Topics) -> float:
-    return penalty(model.parts)
+    return class_penalty(model.classes) + _FAMILY.penalty(model.features)
+
+
+@mean_state.register
+def _mean_state(first: Topics, states: list, shares: np.ndarray) -> Topics:
+    blocks = [state.features for state in states]
+    return first._replace(
+        classes=mean_classes([state.classes for state in states], shares),
+        features=_FAMILY.mean_of(blocks, shares, []),
+    )
+
+
+@work_per_cell.register
+def _work_per_cell(model: Topics) -> float:
+    return 8.0 * model.features.counts.shape[1]  # each sweep of the inference is a visit
 
 
 def word_distributions(model: Topics) -> np.ndarray:
     """p(word | topic, class) as (K, T, W)."""
-    K = len(model.parts.classes.counts)
+    K = len(model.classes.counts)
     p = np.exp(words.log_probabilities(model.features))
     return p.reshape(n_topics(model), K, -1).transpose(1, 0, 2)
 
 
-def proportions(model: Topics, rows, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Joint log-probabilities (n, K) and expected topic proportions by class, as (n, K, T)."""
-    K, T = len(model.parts.classes.counts), n_topics(model)
+def proportions(model: Topics, rows) -> tuple[np.ndarray, np.ndarray]:
+    """The scores of all rows, (n, K), and expected topic proportions by class, (n, K, T)."""
+    K, T, n_rows = len(model.classes.counts), n_topics(model), rows.n_rows
     joint, share = np.empty((n_rows, K)), np.empty((n_rows, T * K))
     _proportions(model, rows, make_room(model, rows, 1), joint, share)
     return joint, share.reshape(n_rows, T, K).transpose(0, 2, 1)
@@ -192,7 +268,7 @@ def proportions(model: Topics, rows, n_rows: int) -> tuple[np.ndarray, np.ndarra
 def _proportions(model, rows, room, joint, share):
     K, M = joint.shape[1], share.shape[1]
     for i in range(joint.shape[0]):
-        scores(model, rows, i, 0, joint[i], room)
+        write_scores(model, rows, i, 0, joint[i], room)
         length = 0.0
         for m in range(M):
             share[i, m] = model.alpha
@@ -207,7 +283,7 @@ def _proportions(model, rows, room, joint, share):
 
 @n_classes.register(Topics)
 def _n_classes(model):
-    return model.parts.classes.counts.shape[0]
+    return model.classes.counts.shape[0]
 
 
 @generic
@@ -218,9 +294,9 @@ def explain(inference, alpha, rows, i, a, expected, room):
     """
 
 
-@scores.register(Topics)
-def _scores(model, rows, i, slot, a, room):
-    block, counts = model.parts.features, model.parts.classes.counts
+@write_scores.register(Topics)
+def _write_scores(model, rows, i, slot, a, room):
+    block, counts = model.features, model.classes.counts
     K, M = a.shape[0], block.counts.shape[1]
     scale, gamma = block.lazy[SCALE], block.lazy[GAMMA]
     first = rows.indptr[i]
@@ -436,9 +512,21 @@ def _tokens_expected(document, x, j, m):
     return document.tokens[j, m]
 
 
+@gather_row.register(Topics)
+def _gather_row(model, rows, i, slot, r, room):
+    gather_counts(r, room)
+    gather_columns(rows, i, Expected(room.expected[slot]), r, room.columns)
+
+
+@settle.register(Topics)
+def _settle(model, decay, pull, floor, projection, room):
+    shortened = settle(model.features, decay, pull, floor, projection, room.columns)
+    return shortened + settle_counts(model.classes, decay, pull, floor, projection, room)
+
+
 @update.register(Topics)
 def _update(model, rows, i, slot, r, decay, pull, floor, projection, room):
-    block = model.parts.features
+    block = model.features
     K, T = r.shape[0], block.total.shape[0] // r.shape[0]
     document = Expected(room.expected[slot])
     age(block, decay, pull, projection)
@@ -456,9 +544,10 @@ def _update(model, rows, i, slot, r, decay, pull, floor, projection, room):
                     shortened += move_columns(
                         block, rows, i, document, r, k, k + 1, t * K, projection, room
                     )
-    return shortened + move_counts(model.parts.classes, r, decay, pull, floor, projection)
+    return shortened + move_counts(model.classes, r, decay, pull, floor, projection)
 
 
-@remember.register(Topics)
-def _remember(model, weight):
-    remember(model.parts, weight)
+@add_to_average.register(Topics)
+def _add_to_average(model, weight):
+    model.classes.weight[0] += weight
+    add_to_average(model.features, weight)

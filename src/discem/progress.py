@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from ..engines.sequential import LOSS, WEIGHT
+from .figures import LOSS, WEIGHT
 
 
 class Progress:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import reprlib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from .._kinds import savable
 from ..exceptions import DiscemError, InputError, OptionError
 
 WEIGHTINGS = ("tfidf", "presence", "counts")
@@ -49,6 +51,7 @@ def _check_words(row: int, document) -> None:
             raise InputError(f"document {row} holds {word!r}: expected a word")
 
 
+@savable
 class Bag:
     """How documents become rows: the vocabulary, and in how many documents each word occurs.
 
@@ -82,11 +85,11 @@ class Bag:
                 raise EmptyVocabulary("the documents hold no words, or stop words only")
         else:
             vectorizer = self._make()
-            counts = _told(vectorizer.fit_transform, documents)
+            counts = _translating(vectorizer.fit_transform, documents)
             self.vocabulary = {
                 str(word): j for j, word in enumerate(vectorizer.get_feature_names_out())
             }
-        self._note(counts)
+        self._count_documents(counts)
         return counts
 
     def grow(self, documents: list[Any]) -> sp.csr_matrix:
@@ -95,8 +98,19 @@ class Bag:
         counts = self.count(documents) if self.n_columns else self._count_and_grow(documents)
         if not self.n_documents and not counts.nnz:
             raise EmptyVocabulary("the first documents of a stream hold no words")
-        self._note(counts)
+        self._count_documents(counts)
         return counts
+
+    @contextmanager
+    def undone_on_error(self) -> Iterator[None]:
+        """What was counted here has never been, if an error comes of it."""
+        known, count, n_documents = len(self.vocabulary), self.document_count, self.n_documents
+        try:
+            yield
+        except BaseException:
+            self.forget(known)
+            self.document_count, self.n_documents = count, n_documents
+            raise
 
     def _refuse_pruning(self, why: str) -> None:
         for name, default in _WHOLE_CORPUS.items():
@@ -108,7 +122,7 @@ class Bag:
     def _count_and_grow(self, documents: list[Any]) -> sp.csr_matrix:
         vectorizer = self._make()
         try:
-            counts = _told(vectorizer.fit_transform, documents)
+            counts = _translating(vectorizer.fit_transform, documents)
         except EmptyVocabulary:  # of these documents
             return sp.csr_matrix((len(documents), len(self)))
         place, known = self.vocabulary, len(self)
@@ -136,7 +150,7 @@ class Bag:
             if not self.vocabulary:
                 return sp.csr_matrix((len(documents), 0))
             self._vectorizer.vocabulary_ = self.vocabulary
-        return _told(self._vectorizer.transform, documents)
+        return _translating(self._vectorizer.transform, documents)
 
     def columns(self, document) -> dict[int, str]:
         """The words of a document by column; hashed words that share a column are joined."""
@@ -153,7 +167,7 @@ class Bag:
             named[int(column)].append(word)
         return {column: " | ".join(words) for column, words in named.items()}
 
-    def _note(self, counts: sp.csr_matrix) -> None:
+    def _count_documents(self, counts: sp.csr_matrix) -> None:
         seen = np.bincount(counts.indices, minlength=len(self)).astype(np.float64)
         seen[: len(self.document_count)] += self.document_count
         self.document_count = seen
@@ -207,21 +221,33 @@ class Bag:
             rows.data *= length
         return rows
 
-    # --- files: two arrays are read and written faster than a dict --------------------------------
+    # --- files ------------------------------------------------------------------------------------
 
-    def __getstate__(self) -> dict[str, Any]:
+    def to_fields(self) -> dict[str, Any]:
+        """What a file says of a bag; two arrays are read and written faster than a dict."""
         words = list(self.vocabulary)
         text = np.frombuffer("".join(words).encode("utf-8", "surrogatepass"), dtype=np.uint8)
-        sizes = np.array([len(word) for word in words], dtype=np.int64)
-        return self.__dict__ | {"vocabulary": (text, sizes), "_vectorizer": None}
+        return {
+            "options": self.options,
+            "n_columns": self.n_columns,
+            "text": text,
+            "sizes": np.array([len(word) for word in words], dtype=np.int64),
+            "document_count": self.document_count,
+            "n_documents": self.n_documents,
+        }
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__ |= state
-        text, sizes = self.vocabulary
+    @classmethod
+    def from_fields(cls, options, n_columns, text, sizes, document_count, n_documents) -> Bag:
+        bag = cls(options, n_columns)
         joined = np.asarray(text, dtype=np.uint8).tobytes().decode("utf-8", "surrogatepass")
         ends = np.cumsum(sizes).tolist()
         pairs = zip([0, *ends], ends, strict=False)
-        self.vocabulary = {joined[a:b]: j for j, (a, b) in enumerate(pairs)}
+        bag.vocabulary = {joined[a:b]: j for j, (a, b) in enumerate(pairs)}
+        bag.document_count, bag.n_documents = document_count, n_documents
+        return bag
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_vectorizer": None}  # it holds functions, and is made again
 
 
 def _as_text(document) -> str:
@@ -234,8 +260,8 @@ class EmptyVocabulary(InputError):
     """Documents without a single word."""
 
 
-def _told(work, documents: list[Any]) -> sp.csr_matrix:
-    """Let scikit-learn work; say in our own errors what it does not like."""
+def _translating(work, documents: list[Any]) -> sp.csr_matrix:
+    """Let scikit-learn work; what it does not like is said in our own errors."""
     try:
         return work(documents)
     except DiscemError:

@@ -1,0 +1,57 @@
+"""Where the components of a mixture begin: clusters of the rows of each class."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ..targets import Targets, labels, soft_labels
+
+_CLUSTERED = 20_000  # rows of a class that its components are found on
+
+
+def find_components(
+    points: Any, targets: Targets, weights: np.ndarray, wanted: list[int], stream: bool, rng
+) -> tuple[Targets, list[int]]:
+    """Targets that name components, found by k-means in each class, and how many each class has.
+
+    In a stream a class keeps all that it is `wanted` to have, for more rows will come.
+    """
+    n, sizes, places = len(weights), [], []
+    share = targets.even_shares(len(wanted))
+    for k, size in enumerate(wanted):
+        place, found = _k_means(points, weights * share[:, k], size, rng)
+        places.append(place)
+        sizes.append(size if stream else max(found, 1))
+    first = np.cumsum([0, *sizes])
+    if targets.plain:
+        codes = np.full(n, -1, dtype=np.int64)
+        for k, place in enumerate(places):
+            own = targets.codes == k
+            codes[own] = first[k] + place[own]
+        return labels(codes), sizes
+    shares = np.zeros((n, first[-1]))
+    for k, place in enumerate(places):
+        shares[np.arange(n), first[k] + place] = share[:, k]
+    return soft_labels(shares), sizes
+
+
+def _k_means(points, weight, n_clusters: int, rng) -> tuple[np.ndarray, int]:
+    """The cluster of each row of a weight > 0, and the number of clusters found."""
+    from sklearn.cluster import KMeans
+
+    place = np.zeros(len(weight), dtype=np.int64)
+    own = np.flatnonzero(weight > 0)
+    n_clusters = min(n_clusters, len(own))
+    if n_clusters < 2:
+        return place, n_clusters
+    some = own if len(own) <= _CLUSTERED else rng.choice(own, _CLUSTERED, replace=False)
+    means = KMeans(n_clusters, n_init=5, random_state=rng.randint(2**31))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of fewer distinct rows than clusters
+        found = means.fit(points[some], sample_weight=weight[some]).predict(points[own])
+    names, place[own] = np.unique(found, return_inverse=True)
+    return place, len(names)

@@ -1,0 +1,227 @@
+"""What a trained joint p(y, x) can be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from .. import models
+from ..calibration import best_temperature
+from ..exceptions import InputError
+from ..families import Family, family_of
+from ..targets import UNKNOWN
+from ..training import Learner
+from . import _input
+
+
+class LinearForm(NamedTuple):
+    """``ln p(y=k, x) = intercept_[k] + coef_[k] @ statistics(x)``, up to what all classes share."""
+
+    coef_: np.ndarray
+    intercept_: np.ndarray
+    statistics: Callable
+
+    def decision_function(self, X):
+        """One score per class; their differences are the log-odds of the model."""
+        return self.statistics(X) @ self.coef_.T + self.intercept_
+
+
+class Joint(ClassifierMixin):
+    """Prediction, densities, samples, and changes of mind that need no training."""
+
+    classes_: np.ndarray
+    class_count_: np.ndarray
+    temperature_: float
+    learner_: Learner
+    _prior_shift: np.ndarray
+
+    def _read(self, X, family: Family, fresh: bool, grows: bool = False) -> tuple[Any, dict]:
+        raise NotImplementedError
+
+    def _view(self, X, family: Family) -> Any:
+        raise NotImplementedError
+
+    # --- prediction -------------------------------------------------------------------------------
+
+    def _rows(self, X) -> Any:
+        """Rows as the fitted model reads them."""
+        check_is_fitted(self)
+        family = family_of(self.learner_.state.features)
+        X, _ = self._read(X, family, fresh=False)
+        return self._view(X, family)
+
+    def _scores(self, X) -> np.ndarray:
+        """``ln p(y, x)`` as it was trained."""
+        rows = self._rows(X)
+        return self.learner_.score(rows)
+
+    def predict_joint_log_proba(self, X):
+        """``ln p(y, x)`` of every class, as (n_samples, n_classes); what X lacks is summed out."""
+        return self._scores(X) + self._normalized_shift()
+
+    def predict(self, X):
+        """The most probable class of each row."""
+        best = (self._scores(X) * self.temperature_ + self._prior_shift).argmax(axis=1)
+        return self.classes_[best]
+
+    def predict_log_proba(self, X):
+        """``ln p(y | x)`` of every class; see `predict_proba`."""
+        scores = self._scores(X) * self.temperature_ + self._prior_shift
+        scores -= scores.max(axis=1, keepdims=True)  # beside large scores ln K would be lost
+        return scores - logsumexp(scores, axis=1, keepdims=True)
+
+    def predict_proba(self, X):
+        """``p(y | x)`` of every class, ``softmax(temperature_ * ln p(y, x))``.
+
+        Under NCLL these are the probabilities that training made as good as it could. Under NLL
+        they are Bayes' rule on the joint, over-confident where features are dependent. Hinge
+        training fixes only margins: call `calibrate` with held-out rows (early stopping does it
+        with its own) before reading its probabilities.
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    def score_samples(self, X):
+        """``ln p(x)`` of each row under the joint: low for rows unlike the training data."""
+        return logsumexp(self.predict_joint_log_proba(X), axis=1)
+
+    # --- after training ---------------------------------------------------------------------------
+
+    def calibrate(self, X, y, sample_weight=None):
+        """Choose `temperature_` so that probabilities fit held-out rows best; predictions stay.
+
+        Parameters
+        ----------
+        X, y, sample_weight : rows that were not trained on
+
+        Returns
+        -------
+        self
+        """
+        scores = self._scores(X)
+        targets = _input.encode(_input.check_y(y, len(scores)), self.classes_)
+        if not targets.plain or (targets.codes == UNKNOWN).any():
+            raise InputError("calibrate needs plain labels of classes that the model knows")
+        weights = _input.check_weights(sample_weight, scores)
+        if not weights[targets.codes >= 0].any():
+            raise InputError("calibrate needs labelled rows of a weight > 0")
+        found = best_temperature(scores, targets.codes, weights, self._prior_shift)
+        self.temperature_ = found.value
+        return self
+
+    def set_class_prior(self, class_prior):
+        """Tell the model that classes are now as frequent as `class_prior` says.
+
+        The joint is multiplied by new over old frequency, the old one being that of the training
+        rows; giving the training frequencies changes nothing.
+
+        Parameters
+        ----------
+        class_prior : array-like of shape (n_classes,), dict from class to probability, or None
+            None goes back to the frequencies of training.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        if class_prior is None:
+            self._prior_shift = np.zeros(len(self.classes_))
+            return self
+        if isinstance(class_prior, dict):
+            missing = [label for label in self.classes_.tolist() if label not in class_prior]
+            if missing:
+                raise InputError(f"class_prior lacks the class {missing[0]!r}")
+            class_prior = [class_prior[label] for label in self.classes_.tolist()]
+        new = np.asarray(class_prior, dtype=np.float64)
+        if new.shape != self.classes_.shape:
+            raise InputError(f"class_prior needs {len(self.classes_)} numbers, got {new.shape}")
+        if not (np.isfinite(new).all() and (new > 0).all() and abs(new.sum() - 1) < 1e-6):
+            raise InputError("class_prior must be positive and sum to 1")
+        old = np.maximum(self.class_count_, 1e-12 * self.class_count_.sum())
+        self._prior_shift = np.log(new) - np.log(old / old.sum())
+        return self
+
+    def sample(self, n_samples=1, random_state=None):
+        """Draw rows and labels from the joint.
+
+        Parameters
+        ----------
+        n_samples : int
+        random_state : int, RandomState or None
+
+        Returns
+        -------
+        X : array of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        rng = check_random_state(random_state)
+        codes = rng.choice(len(self.classes_), size=n_samples, p=self.class_prior_)
+        return self._draw(codes, rng), self.classes_[codes]
+
+    def _draw(self, codes: np.ndarray, rng) -> Any:
+        """Rows of the given classes."""
+        features = self.learner_.model.features
+        return family_of(features).sample(features, codes, rng)
+
+    # --- parameters -------------------------------------------------------------------------------
+
+    @property
+    def mu_(self) -> dict[str, np.ndarray]:
+        check_is_fitted(self)
+        features, prior = self.learner_.model.features, self.class_prior_
+        expected = family_of(features).expectations(features)
+        return {"class": prior} | {name: prior[:, None] * e for name, e in expected.items()}
+
+    @property
+    def theta_(self) -> dict[str, np.ndarray]:
+        check_is_fitted(self)
+        features = self.learner_.model.features
+        offset, slopes = family_of(features).slopes(features)
+        return {"class": np.log(self.class_prior_) + offset} | slopes
+
+    def to_linear(self):
+        """The same classifier as a linear function of its statistics, see `LinearForm`.
+
+        Returns
+        -------
+        LinearForm
+        """
+        theta = self.theta_
+        coef = np.hstack([theta[name] for name in theta if name != "class"])
+        features_of = family_of(self.learner_.model.features).features_of
+        return LinearForm(coef, theta["class"], features_of)
+
+    @property
+    def class_prior_(self) -> np.ndarray:
+        """p(y) of the model."""
+        check_is_fitted(self)
+        return self._shares() * np.exp(self._normalized_shift())
+
+    @property
+    def class_scores_(self) -> np.ndarray:
+        """What a row without a single cell has for scores: ``temperature_ * ln p(y)`` and shift."""
+        check_is_fitted(self)
+        return self.temperature_ * np.log(self._shares()) + self._prior_shift
+
+    def _shares(self) -> np.ndarray:
+        """p(y) as it was trained."""
+        count = models.class_counts(self.learner_.model)
+        return count / count.sum()
+
+    def _normalized_shift(self) -> np.ndarray:
+        """What `set_class_prior` adds to ``ln p(y, x)``."""
+        return self._prior_shift - np.log(self._shares() @ np.exp(self._prior_shift))
+
+    def save(self, path) -> None:
+        """Write the model to a file that is safe to share; read it with `discem.load`."""
+        from ._files import save
+
+        check_is_fitted(self)
+        save(self, path)

@@ -1,0 +1,144 @@
+"""The classes of a model, p(y): a categorical with a flat Dirichlet prior.
+
+Each class gets `alpha` pseudo-counts. Their mass is kept, or it grows by what the prior gives: then
+steps matter less and less, which is the paper's way with words.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._compile import helper
+from .._kinds import savable
+from ..families import LEVERAGE, PENDING, SHARES
+from ..families._logs import take_logs
+from ..projections import positive
+
+
+class ClassPrior(NamedTuple):
+    """How the counts of the classes are smoothed."""
+
+    alpha: float = 1.0  # pseudo-count of each class
+    keeps_mass: bool = True
+    lifts_to_prior: bool = False  # by the check-step: to what the prior gave so far, or to rho / n
+
+
+@savable
+class Classes(NamedTuple):
+    """Expected counts of the classes."""
+
+    counts: np.ndarray  # (K,)
+    lag: np.ndarray  # (K,), or (0,) without an average: what it lacks, times its weight
+    weight: np.ndarray  # (1,) total weight of the average so far
+    alpha: float  # the prior pulls by alpha - nu * count
+    nu: float
+    granted: np.ndarray  # (1,) what the prior has given each class so far
+    lift: float  # where the check-step lifts a count to: rho / n (0) or what the prior gave (1)
+
+    @property
+    def shares(self) -> np.ndarray:
+        """p(y)."""
+        return self.counts / self.counts.sum()
+
+
+def start_classes(weights: np.ndarray, prior: ClassPrior, init: str) -> Classes:
+    """At one observation per class, or at the smoothed shares of the data."""
+    K, alpha = len(weights), float(prior.alpha)
+    counts = np.ones(K)
+    if init != "prior":
+        counts = (weights + alpha) / (float(weights.sum()) + K * alpha)
+    nu = alpha * K / counts.sum() if prior.keeps_mass else 0.0
+    lift = float(prior.lifts_to_prior)
+    return Classes(counts, np.zeros(0), np.zeros(1), alpha, nu, np.zeros(1), lift)
+
+
+def averaged_classes(classes: Classes) -> Classes:
+    counts = classes.counts
+    if classes.lag.size and classes.weight[0] > 0:
+        counts = np.maximum(counts - classes.lag / classes.weight[0], 1e-300)
+    return with_class_average(classes._replace(counts=counts), None, 0.0)
+
+
+def with_class_average(classes: Classes, past: Classes | None, weight: float) -> Classes:
+    lag = np.zeros(0) if past is None else (classes.counts - past.counts) * weight
+    return classes._replace(lag=lag, weight=np.array([float(weight)]))
+
+
+def arranged(classes: Classes, order: np.ndarray, mass: float) -> Classes:
+    """The classes in `order`; -1 is a new one."""
+    return classes._replace(
+        counts=np.append(classes.counts, mass)[order],
+        lag=np.append(classes.lag, 0.0)[order] if classes.lag.size else classes.lag,
+    )
+
+
+def mean_classes(classes: list[Classes], shares: np.ndarray) -> Classes:
+    return classes[0]._replace(
+        counts=shares @ np.stack([each.counts for each in classes]),
+        granted=shares @ np.stack([each.granted for each in classes]),
+    )
+
+
+def class_penalty(classes: Classes) -> float:
+    return -classes.alpha * float(np.log(classes.shares).sum())
+
+
+# --- compiled ------------------------------------------------------------------------------------
+
+
+@helper
+def fill_shares(classes, numbers):
+    """Leave p(y) in the room."""
+    total = 0.0
+    for k in range(classes.counts.shape[0]):
+        total += classes.counts[k]
+    for k in range(classes.counts.shape[0]):
+        numbers[SHARES, k] = classes.counts[k] / total
+
+
+@helper
+def write_class_scores(classes, a, room):
+    """Write ln p(y=k) into ``a[k]``; leave p(y) in the room, and no leverage as yet."""
+    fill_shares(classes, room.numbers)
+    for k in range(a.shape[0]):
+        room.numbers[0, k] = room.numbers[SHARES, k]
+        room.numbers[LEVERAGE, k] = 0.0
+    take_logs(room, 0, 1)
+    for k in range(a.shape[0]):
+        a[k] = room.numbers[0, k]
+
+
+@helper
+def move_counts(classes, r, decay, pull, floor, projection):
+    """Move the counts of the classes; return how many had their step shortened."""
+    shortened = 0
+    classes.granted[0] += pull * classes.alpha
+    lifted = classes.granted[0] if classes.lift > 0.0 else floor
+    for k in range(r.shape[0]):
+        prior = classes.alpha - classes.nu * classes.counts[k]
+        change = r[k] - decay * classes.counts[k] + pull * prior
+        new, short = positive(projection, classes.counts[k], change, lifted)
+        if classes.lag.shape[0] > 0:
+            classes.lag[k] += classes.weight[0] * (new - classes.counts[k])
+        classes.counts[k] = new
+        shortened += short
+    return shortened
+
+
+@helper
+def gather_counts(r, room):
+    """Let the weights of a row wait in the room for `settle_counts`."""
+    for k in range(r.shape[0]):
+        room.numbers[PENDING, k] += r[k]
+
+
+@helper
+def settle_counts(classes, decay, pull, floor, projection, room):
+    """Move the counts of the classes by the weights gathered, of which none is left."""
+    r = room.numbers[PENDING]
+    shortened = move_counts(classes, r, decay, pull, floor, projection)
+    for k in range(r.shape[0]):
+        r[k] = 0.0
+    return shortened

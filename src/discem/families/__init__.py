@@ -8,6 +8,8 @@ from . import gaussian, product, words
 from ._protocol import (
     LEVERAGE,
     PENDING,
+    POWER,
+    PRODUCT,
     SHARES,
     ClassRoom,
     add_scores,
@@ -24,6 +26,8 @@ __all__ = [
     "FAMILIES",
     "LEVERAGE",
     "PENDING",
+    "POWER",
+    "PRODUCT",
     "SHARES",
     "Accepts",
     "ClassRoom",

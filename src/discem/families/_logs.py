@@ -2,8 +2,8 @@
 
 A sum of logarithms is the logarithm of a product, so factors are multiplied, their binary exponents
 set aside before they overflow, and one logarithm per class is taken at the end. The loops have no
-branch and run over contiguous classes, which lets the compiler use vector instructions. `room` is
-any room that begins with the fields of a `ClassRoom`.
+branch and run over contiguous classes, which lets the compiler use vector instructions. `bits`
+are the numbers as unsigned integers, in the same memory.
 """
 
 from __future__ import annotations
@@ -25,16 +25,24 @@ _BIAS = 4503599627370496.0 + 1023.0  # 2^52, and what is added to exponents
 
 
 @helper
-def set_exponents_aside(room, x, exponent):
+def set_exponents_aside(bits, x, exponent):
     """Divide row `x` by powers of two into [sqrt(1/2), sqrt(2)); count them in row `exponent`.
 
     The count is kept as an integer in the bits of the row, 1023 too high for each call: whole
     vectors of integers add faster than they convert. Numbers below 2.3e-308 are out of its domain.
     """
-    for k in range(room.numbers.shape[1]):
-        lifted = room.bits[x, k] + _LIFT
-        room.bits[exponent, k] += lifted >> _SHIFT
-        room.bits[x, k] = (lifted & _FRACTION) + _HALF_ROOT
+    for k in range(bits.shape[1]):
+        lifted = bits[x, k] + _LIFT
+        bits[exponent, k] += lifted >> _SHIFT
+        bits[x, k] = (lifted & _FRACTION) + _HALF_ROOT
+
+
+@helper
+def forget_bias(bits, exponent, calls):
+    """Make the counts in row `exponent` those of powers of two, after so many calls."""
+    bias = np.uint64(1023) * np.uint64(calls)
+    for k in range(bits.shape[1]):
+        bits[exponent, k] -= bias
 
 
 @helper
@@ -56,33 +64,33 @@ def log_fraction(f):
 
 
 @helper
-def logs(room, x, exponent, calls):
+def logs(numbers, bits, x, exponent, calls):
     """Replace row `x` by ln(x * 2**exponent), its exponents set aside in `calls` calls."""
-    for k in range(room.numbers.shape[1]):
-        power = np.float64(room.bits[exponent, k]) - 1023.0 * calls
-        f = room.numbers[x, k] - 1.0
+    for k in range(numbers.shape[1]):
+        power = np.float64(np.int64(bits[exponent, k])) - 1023.0 * calls
+        f = numbers[x, k] - 1.0
         half, rest = log_fraction(f)
-        room.numbers[x, k] = rest + power * _LN2_LOW - half + f + power * _LN2_HIGH
+        numbers[x, k] = rest + power * _LN2_LOW - half + f + power * _LN2_HIGH
 
 
 @helper
-def take_logs(room, x, exponent):
+def take_logs(numbers, bits, x, exponent):
     """Replace row `x` by its logarithms."""
-    for k in range(room.numbers.shape[1]):
-        room.numbers[exponent, k] = 0.0  # 0 in bits, too
-    set_exponents_aside(room, x, exponent)
-    logs(room, x, exponent, 1.0)
+    for k in range(numbers.shape[1]):
+        numbers[exponent, k] = 0.0  # 0 in bits, too
+    set_exponents_aside(bits, x, exponent)
+    logs(numbers, bits, x, exponent, 1.0)
 
 
 @helper
-def take_block_logs(room, n):
+def take_block_logs(block, bits, n):
     """Replace the first `n` numbers of the block by their logarithms."""
     for j in range(n):
-        lifted = room.block_bits[0, j] + _LIFT
-        room.block_bits[1, j] = (lifted >> _SHIFT) | _BIASED
-        room.block_bits[0, j] = (lifted & _FRACTION) + _HALF_ROOT
+        lifted = bits[0, j] + _LIFT
+        bits[1, j] = (lifted >> _SHIFT) | _BIASED
+        bits[0, j] = (lifted & _FRACTION) + _HALF_ROOT
     for j in range(n):
-        power = room.block[1, j] - _BIAS
-        f = room.block[0, j] - 1.0
+        power = block[1, j] - _BIAS
+        f = block[0, j] - 1.0
         half, rest = log_fraction(f)
-        room.block[0, j] = rest + power * _LN2_LOW - half + f + power * _LN2_HIGH
+        block[0, j] = rest + power * _LN2_LOW - half + f + power * _LN2_HIGH

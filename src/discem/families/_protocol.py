@@ -18,13 +18,15 @@ from .._compile import Generic, generic
 SHARES = 4  # p(y), which the model leaves there
 LEVERAGE = 5  # how much a step would move the row's own scores, to which families add
 PENDING = 6  # weights of a batch, gathered by the model
-_ROWS = 7
+PRODUCT = 7  # what families would rather multiply: the model takes the logarithm, once for all
+POWER = 8  # .. and powers of two set aside from it, as whole numbers, in bits
+_ROWS = 9
 
 
 class ClassRoom(NamedTuple):
     """One number per class, for several purposes; also as bits."""
 
-    numbers: np.ndarray  # (7, K)
+    numbers: np.ndarray  # (9, K)
     bits: np.ndarray  # the same memory as unsigned integers
 
 
@@ -37,6 +39,8 @@ def make_class_room(n_classes: int) -> ClassRoom:
 def add_scores(block, rows, i, a, room):
     """Add ``ln p(x_i | k)`` to ``a[k]`` for every class k; a missing cell adds nothing.
 
+    Or multiply it into row PRODUCT, whose numbers are about 1 when they come and must be when they
+    go, see `_logs.set_exponents_aside`: logarithms are the cost of scoring.
     Add to row LEVERAGE the derivative of a_k by the weight r_k that `move` would apply, or nothing
     where the family has no need of damping. Row SHARES holds p(y=k).
     """

@@ -402,9 +402,9 @@ def _add_scores(block, rows, i, a, room):
             room.numbers[product, k] *= variance
             # d a_k / d r_k = s(x)' I(mu)^-1 s(x), of a mean and of a variance
             room.numbers[leverage, k] += weight * (0.5 + 0.5 * square * square)
-        set_exponents_aside(room, product, exponent)
+        set_exponents_aside(room.bits, product, exponent)
         calls += 1.0
-    logs(room, product, exponent, calls)
+    logs(room.numbers, room.bits, product, exponent, calls)
     for k in range(a.shape[0]):
         a[k] += -constant - 0.5 * (room.numbers[squares, k] + room.numbers[product, k])
         room.numbers[LEVERAGE, k] += room.numbers[leverage, k] / room.numbers[SHARES, k]

@@ -21,8 +21,8 @@ from ..io.rows import sparse_rows
 from ..priors import Dirichlet
 from ..projections import Check, Interior
 from ..schedules import constant
-from ._logs import logs, set_exponents_aside, take_block_logs, take_logs
-from ._protocol import add_scores, add_to_average, gather, move, settle
+from ._logs import forget_bias, set_exponents_aside, take_block_logs, take_logs
+from ._protocol import POWER, PRODUCT, add_scores, add_to_average, gather, move, settle
 from ._record import Accepts, Family, register
 from .arrays import namespace_of
 
@@ -391,16 +391,13 @@ def log_probabilities(block: Words, chosen=slice(None)) -> np.ndarray:
 
 @add_scores.register(Words)
 def _add_scores(block, rows, i, a, room):
-    product, exponent, term, term_exponent = 0, 1, 2, 3
+    term, term_exponent = 0, 1
     K = a.shape[0]
     scale = block.lazy[SCALE]
     gamma = block.lazy[GAMMA] / scale
     most = min(8.0, block.lazy[PRODUCTS])
     room_for_more = block.lazy[PRODUCTS] - most
-    for k in range(K):
-        room.numbers[product, k] = 1.0
-        room.numbers[exponent, k] = 0.0
-    length, waiting, calls, raised = 0.0, 0.0, 1.0, 0
+    length, waiting, calls, raised = 0.0, 0.0, 1, 0
     for j in range(rows.indptr[i], rows.indptr[i + 1]):
         w, x = rows.indices[j], rows.values[j]
         length += x
@@ -410,15 +407,15 @@ def _add_scores(block, rows, i, a, room):
             while x > 1.0:
                 for k in range(K):
                     cell = block.counts[w, k] + smoothing
-                    room.numbers[product, k] *= cell * cell
+                    room.numbers[PRODUCT, k] *= cell * cell
                 x -= 2.0
             if x > 0.0:
                 for k in range(K):
-                    room.numbers[product, k] *= block.counts[w, k] + smoothing
+                    room.numbers[PRODUCT, k] *= block.counts[w, k] + smoothing
             if waiting > room_for_more:
-                set_exponents_aside(room, product, exponent)
+                set_exponents_aside(room.bits, PRODUCT, POWER)
                 waiting = 0.0
-                calls += 1.0
+                calls += 1
         else:
             for k in range(K):
                 room.cells[raised, k] = block.counts[w, k] + smoothing
@@ -430,18 +427,18 @@ def _add_scores(block, rows, i, a, room):
     _add_powers(room, raised, a)
     for k in range(K):  # the total of a class, in the scale its words are held in
         room.numbers[term, k] = block.total[k] / scale
-    take_logs(room, term, term_exponent)
-    set_exponents_aside(room, product, exponent)
-    logs(room, product, exponent, calls)
+    take_logs(room.numbers, room.bits, term, term_exponent)
+    set_exponents_aside(room.bits, PRODUCT, POWER)
+    forget_bias(room.bits, POWER, calls)
     for k in range(K):
-        a[k] += room.numbers[product, k] - length * room.numbers[term, k]
+        a[k] -= length * room.numbers[term, k]
 
 
 @helper
 def _add_powers(room, n_words, a):
     """Add the logarithms of the words in the block, each as often as the word occurs."""
     K = a.shape[0]
-    take_block_logs(room, n_words * K)
+    take_block_logs(room.block, room.block_bits, n_words * K)
     for j in range(n_words):
         power = room.powers[j]
         for k in range(K):

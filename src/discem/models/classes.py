@@ -12,8 +12,8 @@ import numpy as np
 
 from .._compile import helper
 from .._kinds import savable
-from ..families import LEVERAGE, PENDING, SHARES
-from ..families._logs import take_logs
+from ..families import LEVERAGE, PENDING, POWER, PRODUCT, SHARES
+from ..families._logs import forget_bias, logs, set_exponents_aside
 from ..projections import positive
 
 
@@ -99,15 +99,24 @@ def fill_shares(classes, numbers):
 
 
 @helper
-def write_class_scores(classes, a, room):
-    """Write ln p(y=k) into ``a[k]``; leave p(y) in the room, and no leverage as yet."""
+def begin_scores(classes, a, room):
+    """Leave p(y) in the room, also as the product to come; no scores and no leverage as yet."""
     fill_shares(classes, room.numbers)
     for k in range(a.shape[0]):
-        room.numbers[0, k] = room.numbers[SHARES, k]
+        a[k] = 0.0
         room.numbers[LEVERAGE, k] = 0.0
-    take_logs(room, 0, 1)
+        room.numbers[PRODUCT, k] = room.numbers[SHARES, k]
+        room.numbers[POWER, k] = 0.0  # 0 in bits, too
+    set_exponents_aside(room.bits, PRODUCT, POWER)
+    forget_bias(room.bits, POWER, 1)
+
+
+@helper
+def end_scores(a, room):
+    """Add the logarithm of the product to the scores."""
+    logs(room.numbers, room.bits, PRODUCT, POWER, 0.0)
     for k in range(a.shape[0]):
-        a[k] = room.numbers[0, k]
+        a[k] += room.numbers[PRODUCT, k]
 
 
 @helper

@@ -39,7 +39,9 @@ from .classes import (
     ClassPrior,
     arranged,
     averaged_classes,
+    begin_scores,
     class_penalty,
+    end_scores,
     fill_shares,
     gather_counts,
     mean_classes,
@@ -47,7 +49,6 @@ from .classes import (
     settle_counts,
     start_classes,
     with_class_average,
-    write_class_scores,
 )
 
 
@@ -175,8 +176,9 @@ def _n_classes(model):
 
 @write_scores.register(NaiveBayes)
 def _write_scores(model, rows, i, slot, a, room):
-    write_class_scores(model.classes, a, room)
+    begin_scores(model.classes, a, room)
     add_scores(model.features, rows, i, a, room)
+    end_scores(a, room)
 
 
 @gather_row.register(NaiveBayes)

@@ -368,7 +368,7 @@ def _explain_cvb0(inference, alpha, rows, i, a, expected, room):
             room.mass[1, m] += x * g * (1.0 - g)
         waiting += 1
         if waiting == cells.shape[0] or j == n_words - 1:
-            take_block_logs(room.columns, waiting * M)
+            take_block_logs(room.columns.block, room.columns.block_bits, waiting * M)
             for b in range(waiting):
                 for t in range(T):
                     for k in range(K):

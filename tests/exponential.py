@@ -1,7 +1,7 @@
 """A family of one's own, in one file: waiting times, exponentially distributed in each class.
 
-`docs/add-a-family.md` walks through it. The package knows nothing of it; `register` is enough for
-every law of the tests, for mixtures, products, streams and files.
+`docs/add-a-family.md` walks through it, and shows all of it. The package knows nothing of it;
+`register` is enough for every law of the tests, for mixtures, products, streams and files.
 """
 
 from typing import Any, NamedTuple
@@ -47,16 +47,18 @@ class Exponential(NamedTuple):
 
 
 class ExponentialRoom(NamedTuple):
+    """Scratch memory; the first two are what all families of a model share."""
+
     numbers: np.ndarray
     bits: np.ndarray
-    pending: np.ndarray  # (2, d, K) counts and sums of a batch
+    pending: np.ndarray  # (2, d, K) sums of r and r (x - m) of a batch
 
 
 # --- the record -----------------------------------------------------------------------------------
 
 
 class ExponentialFamily(Family):
-    """Positive numbers, exponentially distributed in each class: theta = -1 / m, A = ln m."""
+    """Numbers >= 0, exponentially distributed in each class: theta = -1 / m, A = ln m."""
 
     name = "exponential"
     state = Exponential
@@ -80,14 +82,15 @@ class ExponentialFamily(Family):
 
     def pull(self, prior, pull, count, mu):
         xp = namespace_of(mu)
-        strength = xp.minimum(pull * prior.nu * xp.ones_like(count), count / 2)
-        return xp.zeros_like(count), (strength * (prior.mean - mu[..., 0]))[..., None]
+        nu = xp.minimum(pull * prior.nu * xp.ones_like(count), count / 2)  # half-way at most
+        return xp.zeros_like(count), (nu * (prior.mean - mu[..., 0]))[..., None]
 
     def inside(self, share, count, mu, d_count, d_sum):
-        xp = namespace_of(mu)
-        count_after = xp.maximum(count + d_count, (1 - share) * count)
-        rate = mu[..., 0] + (d_sum[..., 0] - d_count * mu[..., 0]) / count_after
-        return count_after, xp.maximum(rate, (1 - share) * mu[..., 0])[..., None]
+        xp, keep, m = namespace_of(mu), 1 - share, mu[..., 0]
+        new_count = xp.maximum(count + d_count, keep * count)
+        about_mean = d_sum[..., 0] - m * d_count
+        new_mean = xp.maximum(m + about_mean / new_count, keep * m)
+        return new_count, new_mean[..., None]
 
     # the state
 
@@ -115,19 +118,19 @@ class ExponentialFamily(Family):
         if centre is None:
             centre = sums.sum(axis=1) / np.maximum(count.sum(axis=1), 1e-300)
         centre = np.maximum(np.broadcast_to(centre, d).astype(float), 1e-12)
-        means = np.repeat(centre[:, None], K, axis=1)
-        mass = np.full(d, float(K))
-        if init == "generative":
-            means = (sums + prior.nu * means) / (count + prior.nu)
+        if init == "prior":
+            mass, means = np.full(d, float(K)), np.repeat(centre[:, None], K, axis=1)
+        else:
             mass = (count.sum(axis=1) + 1.0) / (max(total, 1.0) + 1.0)
+            means = (sums + prior.nu * centre[:, None]) / (count + prior.nu)
         prior = InverseGamma(float(prior.nu), centre)
         return Exponential(mass, means, np.zeros((0, K)), np.zeros(1), prior)
 
     def averaged(self, block):
         if not block.lags.size:
             return block
-        past = block.lags / max(block.weight[0], 1e-300)
-        return self.with_average(block._replace(means=block.means - past), None, 0.0)
+        means = block.means - block.lags / max(block.weight[0], 1e-300)
+        return self.with_average(block._replace(means=means), None, 0.0)
 
     def with_average(self, block, past, weight):
         lags = block.lags[:0] if past is None else (block.means - past.means) * weight
@@ -141,13 +144,12 @@ class ExponentialFamily(Family):
         )
 
     def mean_of(self, blocks, shares, classes):
-        parts = list(zip(blocks, shares, classes, strict=True))
-        count = np.stack([share * block.mass[:, None] * p for block, share, p in parts])
-        means = np.stack([block.means for block in blocks])
-        return blocks[0]._replace(
-            mass=sum(share * block.mass for block, share, _ in parts),
-            means=(count * means).sum(axis=0) / count.sum(axis=0),
-        )
+        mass, count, sums = 0.0, 0.0, 0.0
+        for block, share, p in zip(blocks, shares, classes, strict=True):
+            own = share * block.mass[:, None] * p  # N = mass p(y), and S = N m
+            mass, count = mass + share * block.mass, count + own
+            sums = sums + own * block.means
+        return blocks[0]._replace(mass=mass, means=sums / count)
 
     def penalty(self, block):
         ratio = block.prior.mean[:, None] / block.means
@@ -211,7 +213,7 @@ def _gather(block, rows, i, r, room):
             continue
         for k in range(r.shape[0]):
             room.pending[0, d, k] += r[k]
-            room.pending[1, d, k] += r[k] * (x - block.means[d, k])  # about the mean
+            room.pending[1, d, k] += r[k] * (x - block.means[d, k])
 
 
 @settle.register(Exponential)
@@ -220,16 +222,15 @@ def _settle(block, decay, pull, floor, projection, room):
     for d in range(block.means.shape[0]):
         mass, gained = block.mass[d], 0.0
         for k in range(block.means.shape[1]):
-            count, mean = mass * room.numbers[SHARES, k], block.means[d, k]
-            strength = min(pull * block.prior.nu, 0.5 * count)
-            change = room.pending[1, d, k] + strength * (block.prior.mean[d] - mean)
-            new_count, short = positive(
-                projection, count, room.pending[0, d, k] - decay * count, floor
-            )
-            new_mean, shorter = positive(projection, mean, change / new_count, floor)
-            block.means[d, k] = new_mean
+            m, count = block.means[d, k], mass * room.numbers[SHARES, k]
+            nu = min(pull * block.prior.nu, 0.5 * count)  # half-way at most
+            d_count = room.pending[0, d, k] - decay * count
+            about_mean = room.pending[1, d, k] + nu * (block.prior.mean[d] - m)
+            new_count, short = positive(projection, count, d_count, floor)
+            new_mean, shorter = positive(projection, m, about_mean / new_count, floor)
             if block.lags.shape[0] > 0:
-                block.lags[d, k] += block.weight[0] * (new_mean - mean)
+                block.lags[d, k] += block.weight[0] * (new_mean - m)
+            block.means[d, k] = new_mean
             gained += new_count - count
             shortened += short + shorter
             room.pending[0, d, k] = 0.0

@@ -1,5 +1,7 @@
 """What is promised in writing: public names are documented, links lead somewhere, examples run."""
 
+import ast
+import doctest
 import inspect
 import os
 import re
@@ -11,6 +13,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import discem
+from discem.families import Family
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")])
@@ -80,6 +83,51 @@ def test_examples_in_pages_end_before_the_fence(page):
     """A doctest session needs a blank line before the closing fence, else it expects the fence."""
     for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
         assert ">>>" not in block or block.endswith("\n\n"), block
+
+
+FAMILY_PAGE = (ROOT / "docs" / "add-a-family.md").read_text()
+
+
+def test_the_page_of_families_shows_the_family_of_the_tests():
+    """All of `exponential.py`, piece by piece and to the letter, and no method beside."""
+    examples = doctest.DocTestParser().get_examples(FAMILY_PAGE)
+    shown = _pieces("".join(example.source for example in examples))
+    real = _pieces((ROOT / "tests" / "exponential.py").read_text())
+    assert len(real) > 40
+    for place, source in real.items():
+        assert shown.get(place) == source, f"{place} differs between page and file"
+    owners = {owner for owner, _ in real if owner}
+    assert {place for place in shown if place[0] in owners} <= real.keys()
+
+
+def _pieces(source):
+    """What a file defines: by class, where methods are one by one, and by name or else by text."""
+    lines, pieces = source.splitlines(), {}
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.Expr):
+            continue  # the docstring of the file, or an example
+        has_methods = isinstance(node, ast.ClassDef) and any(
+            isinstance(part, ast.FunctionDef) for part in node.body
+        )
+        for part in node.body if has_methods else [node]:
+            first = min([part.lineno, *(d.lineno for d in getattr(part, "decorator_list", []))])
+            text = "\n".join(lines[first - 1 : part.end_lineno])
+            owner = node.name if has_methods else None
+            pieces[owner, getattr(part, "name", text)] = text
+    return pieces
+
+
+def test_the_page_of_families_names_every_method_of_the_record():
+    """And says which have no default."""
+    table = {}
+    for names, default in re.findall(r"^\| (`.*?`) \| .*? \| (.*?) \|", FAMILY_PAGE, re.MULTILINE):
+        table |= dict.fromkeys(re.findall(r"`(\w+)`", names), default)
+    public = {name for name in vars(Family) | Family.__annotations__ if not name.startswith("_")}
+    assert public <= table.keys()
+    for name in public:
+        member = vars(Family).get(name)
+        lacking = inspect.isfunction(member) and "NotImplementedError" in inspect.getsource(member)
+        assert (table[name] == "required") == (lacking or member is None), name
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda p: p.stem)

@@ -25,7 +25,7 @@ from discem import TopicClassifier, inverse
 from discem.datasets import load_text
 from discem.engines import Sequential
 from discem.io.rows import sparse_rows
-from discem.models import Gibbs
+from discem.models.topics import Gibbs
 
 LOSSES = ("nll", "ncll", "hinge")
 PAPER = {"prior": "paper", "init": "prior", "step": inverse(1e-3), "average": True, "tol": None}

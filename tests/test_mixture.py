@@ -32,7 +32,8 @@ from discem.exceptions import InputError, OptionError
 from discem.families import FAMILIES, LEVERAGE, family_of
 from discem.figures import LOSS
 from discem.losses import LOSSES, NLL
-from discem.models import Mixture, averaged, make_room, update, with_classes, write_scores
+from discem.models import averaged, make_room, update, with_classes, write_scores
+from discem.models.mixture import Mixture
 
 every_family = pytest.mark.parametrize("family", FAMILIES)
 built_in = pytest.mark.parametrize("family", ["gaussian", "words"])

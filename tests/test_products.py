@@ -14,7 +14,7 @@ from discem.families import FAMILIES, family_of, multiply
 from discem.families.product import Pair, Product
 from discem.figures import LOSS
 from discem.losses import LOSSES, NCLL, value_and_weights
-from discem.models import Mixture
+from discem.models.mixture import Mixture
 from discem.targets import labels
 
 PAIRS = list(itertools.combinations_with_replacement(FAMILIES, 2))

@@ -21,8 +21,10 @@ from discem.families import FAMILIES
 from discem.figures import FIGURES
 from discem.io.rows import sparse_rows
 from discem.losses import LOSSES, compiled_form
-from discem.models import ClassPrior, Cvb0, Gibbs
+from discem.models import ClassPrior
 from discem.models.topics import (
+    Cvb0,
+    Gibbs,
     collect_topics,
     start_topics,
     trigamma,

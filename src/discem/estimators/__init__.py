@@ -1,10 +1,17 @@
-"""The scikit-learn surface: thin named presets over models, losses and engines."""
+"""The scikit-learn surface: thin named presets over models, losses and engines.
 
-from ._files import load
-from .mixture import MixtureClassifier
-from .naive_bayes import GaussianNB, MultinomialNB
-from .text import TextClassifier
-from .topics import TopicClassifier
+Each is imported when it is asked for, so that those who need one do not wait for all.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._files import load
+    from .mixture import MixtureClassifier
+    from .naive_bayes import GaussianNB, MultinomialNB
+    from .text import TextClassifier
+    from .topics import TopicClassifier
 
 __all__ = [
     "GaussianNB",
@@ -14,3 +21,18 @@ __all__ = [
     "TopicClassifier",
     "load",
 ]
+
+_WHERE = {
+    "GaussianNB": ".naive_bayes",
+    "MixtureClassifier": ".mixture",
+    "MultinomialNB": ".naive_bayes",
+    "TextClassifier": ".text",
+    "TopicClassifier": ".topics",
+    "load": "._files",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_WHERE[name], __name__), name)

@@ -21,6 +21,7 @@ from sklearn.base import BaseEstimator
 from .._kinds import KINDS
 from ..exceptions import MissingExtraError, ModelFileError
 from ..io.files import write_atomically
+from . import mixture, naive_bayes, text, topics  # noqa: F401  kinds that a file may name
 from ._base import GenerativeClassifier
 from .text import TextClassifier
 

@@ -16,7 +16,7 @@ from .. import models
 from .._kinds import savable
 from ..exceptions import OptionError
 from ..families import FAMILIES, Family, family_of, gaussian, words
-from ..models import Mixture
+from ..models.mixture import Mixture, perturbed
 from . import _input
 from ._base import Batch, GenerativeClassifier
 from ._components import find_components
@@ -245,7 +245,7 @@ class MixtureClassifier(GenerativeClassifier):
         alike = tally.classes == 0 if self.init == "generative" else tally.classes >= 0
         class_count = np.add.reduceat(tally.classes, first[:-1])
         parts = models.start(tally, prior, classes, self.init, stream=stream)
-        model = models.perturbed(Mixture(parts, first), np.flatnonzero(alike), rng)
+        model = perturbed(Mixture(parts, first), np.flatnonzero(alike), rng)
         return models.with_average(model, model, 0.0) if average else model, class_count
 
     def _wanted(self, size: Any, classes: np.ndarray) -> list[int]:

@@ -1,4 +1,7 @@
-"""Models: how families make p(y, z, x)."""
+"""Models: how families make p(y, z, x).
+
+Those with latent variables are in `models.mixture` and `models.topics`.
+"""
 
 from ._protocol import (
     averaged,
@@ -17,19 +20,13 @@ from ._protocol import (
     write_scores,
 )
 from .classes import Classes, ClassPrior
-from .mixture import Mixture, perturbed
 from .naive_bayes import NaiveBayes, Tally, collect, count_classes, start
-from .topics import Cvb0, Gibbs, Topics
 
 __all__ = [
     "ClassPrior",
     "Classes",
-    "Cvb0",
-    "Gibbs",
-    "Mixture",
     "NaiveBayes",
     "Tally",
-    "Topics",
     "averaged",
     "averages",
     "class_counts",
@@ -40,7 +37,6 @@ __all__ = [
     "mean_of",
     "n_classes",
     "penalty",
-    "perturbed",
     "start",
     "update",
     "with_average",

@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import discem
 from discem import Dirichlet, MultinomialNB, TopicClassifier, constant, inverse, models
 from discem.datasets import DataNotFoundError, load_text
-from discem.engines.sequential import score_all, sweep
+from discem.engines.sequential import ByBatch, score_all, sweep
 from discem.exceptions import InputError, OptionError
 from discem.families import FAMILIES
 from discem.figures import FIGURES
@@ -205,8 +205,8 @@ def test_compiled_equals_plain(inference):
         room, figures = models.make_room(state, rows, 2), np.zeros(len(FIGURES))
         rho, share = np.full(n // 2, 0.02), np.arange(1.0, n // 2 + 1)
         run(
-            state, compiled_form(LOSSES["ncll"]), PLAIN, rows, targets, np.ones(n), np.arange(n),
-            rho, share,
+            state, compiled_form(LOSSES["ncll"]), PLAIN, ByBatch(), rows, targets, np.ones(n),
+            np.arange(n), rho, share,
             float(n), np.empty((4, 3)), room, figures,
         )  # fmt: skip
         results.append((word_distributions(models.averaged(state)), figures))

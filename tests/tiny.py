@@ -7,7 +7,7 @@ from scipy.special import log_softmax
 
 from discem import Interior, models
 from discem.engines import Data, Rule, Sequential
-from discem.engines.sequential import sweep
+from discem.engines.sequential import ByBatch, ByRow, sweep
 from discem.families import FAMILIES, family_of
 from discem.figures import FIGURES
 from discem.losses import NCLL, compiled_form
@@ -69,9 +69,10 @@ def run(state, X, y, loss, rho, n, projection=PLAIN, batch=1, weights=None, swee
     rho = step_sizes(lambda t: sizes, 1, steps)  # of the type that training sees
     share = np.arange(1.0, steps + 1.0) ** 2
     targets = y if hasattr(y, "codes") else labels(y)
+    room, stride = models.make_room(state, rows, batch), ByBatch() if batch > 1 else ByRow()
     sweep(
-        state, compiled_form(loss), projection, rows, targets, weights, order, rho, share,
-        float(n), np.empty((batch + 2, K)), models.make_room(state, rows, batch), figures,
+        state, compiled_form(loss), projection, stride, rows, targets, weights, order, rho, share,
+        float(n), np.empty((batch + 2, K)), room, figures,
     )  # fmt: skip
     return state, figures
 

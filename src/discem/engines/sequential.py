@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 
-from .._compile import helper, kernel
+from .._compile import generic, helper, kernel
 from ..families import LEVERAGE, add_to_average, settle
 from ..figures import CORRECT, HINGE_SUM, LOSS, NCLL_SUM, NLL_SUM, ROWS, SHORTENED, WEIGHT
 from ..losses import compiled_form, evaluate
@@ -43,8 +44,38 @@ def judge(loss, a, targets, i, weight, w, p, figures):
     figures[LOSS] += weight * evaluate(loss, a, seen, p, w)
 
 
+class ByRow(NamedTuple):
+    """Every step is that of one row, which moves the statistics at one go."""
+
+
+class ByBatch(NamedTuple):
+    """A step may be that of several rows: their statistics are summed, and projected once."""
+
+
+@generic
+def take_step(stride, model, rows, chosen, w, decay, pull, floor, projection, room):
+    """Move the statistics by the rows chosen; return how many factors had their step shortened.
+
+    Which way is known when code is compiled: few need batches, and none should wait for them.
+    """
+
+
+@take_step.register(ByRow)
+def _step_by_row(stride, model, rows, chosen, w, decay, pull, floor, projection, room):
+    return update(model, rows, chosen[0], 0, w[0], decay, pull, floor, projection, room)
+
+
+@take_step.register(ByBatch)
+def _step_by_batch(stride, model, rows, chosen, w, decay, pull, floor, projection, room):
+    for b in range(chosen.shape[0]):
+        gather_row(model, rows, chosen[b], b, w[b], room)
+    return settle(model, decay, pull, floor, projection, room)
+
+
 @kernel
-def sweep(model, loss, projection, rows, targets, weights, order, rho, share, n, w, room, figures):
+def sweep(
+    model, loss, projection, stride, rows, targets, weights, order, rho, share, n, w, room, figures
+):
     """Run one update per batch of rows, in the given order.
 
     `rho` and `share` hold, per update, the step size and the weight in the running average; `n` is
@@ -71,13 +102,8 @@ def sweep(model, loss, projection, rows, targets, weights, order, rho, share, n,
                 w[b, k] *= gain
                 decay += w[b, k]
         pull, floor = rho[step] * weight / n, rho[step] / n
-        if size == 1:
-            i = order[first]
-            shortened = update(model, rows, i, 0, w[0], decay, pull, floor, projection, room)
-        else:
-            for b in range(size):
-                gather_row(model, rows, order[first + b], b, w[b], room)
-            shortened = settle(model, decay, pull, floor, projection, room)
+        chosen = order[first : first + size]
+        shortened = take_step(stride, model, rows, chosen, w, decay, pull, floor, projection, room)
         figures[SHORTENED] += size if shortened > 0 else 0.0
         add_to_average(model, share[step])
 
@@ -110,6 +136,7 @@ class Sequential:
         """Take one pass over the rows in `order`, in chunks; see `Engine`."""
         batch = max(min(rule.batch, len(order)), 1)
         w, room = np.empty((batch + 2, n_classes(state))), make_room(state, data.rows, batch)
+        stride = ByBatch() if batch > 1 else ByRow()
         chunk = max(chunk // batch, 1) * batch if chunk else max(len(order), 1)
         for first in range(0, len(order), chunk):
             part = order[first : first + chunk]
@@ -117,7 +144,7 @@ class Sequential:
             rho = step_sizes(rule.schedule, t + 1, steps)
             share = np.arange(t + 1, t + steps + 1, dtype=np.float64) ** 2
             sweep(
-                state, compiled_form(rule.loss), rule.projection, *data, part,
+                state, compiled_form(rule.loss), rule.projection, stride, *data, part,
                 rho, share, rule.n, w, room, figures,
             )  # fmt: skip
             t += steps

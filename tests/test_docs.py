@@ -16,7 +16,11 @@ import discem
 from discem.families import Family
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")])
+PAGES = sorted(
+    page
+    for folder in (".", "docs", "benchmarks", "experiments")
+    for page in ROOT.glob(f"{folder}/*.md")
+)
 EXAMPLES = sorted(ROOT.glob("examples/*.py"))
 ESTIMATORS = [
     value

@@ -38,8 +38,8 @@ def set_exponents_aside(bits, x, exponent):
 
 
 @helper
-def forget_bias(bits, exponent, calls):
-    """Make the counts in row `exponent` those of powers of two, after so many calls."""
+def forget_calls(bits, exponent, calls):
+    """Make the counts in row `exponent` as high as they were before so many calls."""
     bias = np.uint64(1023) * np.uint64(calls)
     for k in range(bits.shape[1]):
         bits[exponent, k] -= bias

@@ -21,7 +21,7 @@ from ..io.rows import sparse_rows
 from ..priors import Dirichlet
 from ..projections import Check, Interior
 from ..schedules import constant
-from ._logs import forget_bias, set_exponents_aside, take_block_logs, take_logs
+from ._logs import forget_calls, set_exponents_aside, take_block_logs, take_logs
 from ._protocol import POWER, PRODUCT, add_scores, add_to_average, gather, move, settle
 from ._record import Accepts, Family, register
 from .arrays import namespace_of
@@ -429,7 +429,7 @@ def _add_scores(block, rows, i, a, room):
         room.numbers[term, k] = block.total[k] / scale
     take_logs(room.numbers, room.bits, term, term_exponent)
     set_exponents_aside(room.bits, PRODUCT, POWER)
-    forget_bias(room.bits, POWER, calls)
+    forget_calls(room.bits, POWER, calls)
     for k in range(K):
         a[k] -= length * room.numbers[term, k]
 

@@ -13,8 +13,11 @@ import numpy as np
 from .._compile import helper
 from .._kinds import savable
 from ..families import LEVERAGE, PENDING, POWER, PRODUCT, SHARES
-from ..families._logs import forget_bias, logs, set_exponents_aside
+from ..families._logs import forget_calls, logs, set_exponents_aside
 from ..projections import positive
+
+_MANY_CALLS = 2.0**30  # powers of two are counted from far above 0: no sign is needed
+_POWER_ZERO = np.uint64(1023 << 30)
 
 
 class ClassPrior(NamedTuple):
@@ -106,15 +109,15 @@ def begin_scores(classes, a, room):
         a[k] = 0.0
         room.numbers[LEVERAGE, k] = 0.0
         room.numbers[PRODUCT, k] = room.numbers[SHARES, k]
-        room.numbers[POWER, k] = 0.0  # 0 in bits, too
+        room.bits[POWER, k] = _POWER_ZERO
     set_exponents_aside(room.bits, PRODUCT, POWER)
-    forget_bias(room.bits, POWER, 1)
+    forget_calls(room.bits, POWER, 1)
 
 
 @helper
 def end_scores(a, room):
     """Add the logarithm of the product to the scores."""
-    logs(room.numbers, room.bits, PRODUCT, POWER, 0.0)
+    logs(room.numbers, room.bits, PRODUCT, POWER, _MANY_CALLS)
     for k in range(a.shape[0]):
         a[k] += room.numbers[PRODUCT, k]
 

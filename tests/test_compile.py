@@ -143,7 +143,12 @@ VARIANTS = {
     "float32": (COUNTS.astype(np.float32), CODES.astype(np.int32), {}),
     "integers": (COUNTS.astype(int), np.array(["a", "b"])[CODES], {}),
     "other shape": (np.tile(COUNTS, (2, 3))[::2, ::-1], np.arange(12) % 3, {}),
-    "options": (COUNTS, CODES, {"batch_size": 4, "average": False, "init": "prior"}),
+    "options": (COUNTS, CODES, {"average": False, "init": "prior"}),
+    "hinge": (COUNTS, CODES, {"loss": "hinge"}),
+    "blend": (COUNTS, CODES, {"loss": discem.Blend(0.5)}),
+    "nll": (COUNTS, CODES, {"loss": "nll"}),
+    "label sets": (COUNTS, np.random.default_rng(1).random((12, 3)) < [0.5, 0.5, 1.0], {}),
+    "soft labels": (COUNTS, np.random.default_rng(1).dirichlet(np.ones(3), 12), {}),
     "schedule": (COUNTS, CODES, {"step": discem.inverse(1)}),
     "schedule of one number": (COUNTS, CODES, {"step": lambda t: 0.01}),
     "share": (COUNTS, CODES, {"projection": discem.Interior(0.25)}),
@@ -169,6 +174,41 @@ def test_one_compilation_serves_every_fit_of_a_kind(X, y, options):
     fit(COUNTS, CODES)
     before = signatures()
     fit(X, y, **options)
+    assert signatures() == before
+
+
+LATE = """
+import sys
+import numpy as np, discem
+y = np.arange(30) % 3
+X = np.random.default_rng(0).exponential(1.0 + 5.0 * y[:, None], size=(30, 2))
+discem.GaussianNB(max_iter=1).fit(X, y)
+sys.path.insert(0, {tests!r})
+import exponential
+model = discem.MixtureClassifier(family="exponential", max_iter=2, random_state=0).fit(X, y)
+print(model.score(X, y) > 0.5, discem.GaussianNB(max_iter=1).fit(X, y).score(X, y) > 0.5)
+"""
+
+
+def test_what_is_registered_late_is_compiled_too():
+    """A family of one's own may come after the first fit, as it does in a notebook."""
+    code = LATE.format(tests=os.path.dirname(os.path.abspath(__file__)))
+    assert run_python(code).split() == ["True", "True"]
+
+
+def test_the_key_of_the_cache_does_not_depend_on_what_was_imported():
+    """Estimators are imported when they are asked for, compiled code is not."""
+    code = "import discem; from discem import _compile; print(len(_compile._sources))"
+    more = code.replace("import discem;", "import discem; from discem import *;")
+    assert run_python(code) == run_python(more)
+
+
+def test_one_compilation_serves_batches_of_every_size():
+    """Batches have code of their own, which those who use none need not wait for."""
+    fit(COUNTS, CODES, batch_size=4)
+    before = signatures()
+    for batch_size in (2, 5, 1000):
+        fit(COUNTS, CODES, batch_size=batch_size, loss="hinge")
     assert signatures() == before
 
 

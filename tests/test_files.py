@@ -1,12 +1,16 @@
 """Model files: whole or not at all, and nothing in them but models of the library."""
 
 import io
+import itertools
 import json
 import pickle
+import sys
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
+import tiny
 from sklearn.linear_model import LogisticRegression
 
 pytest.importorskip("skops", reason="model files need discem[files]")
@@ -14,8 +18,18 @@ pytest.importorskip("skops", reason="model files need discem[files]")
 import skops.io
 
 import discem
-from discem import Dirichlet, GaussianNB, Hinge, Interior, MultinomialNB, NormalGamma, power
+from discem import (
+    Dirichlet,
+    GaussianNB,
+    Hinge,
+    Interior,
+    MixtureClassifier,
+    MultinomialNB,
+    NormalGamma,
+    power,
+)
 from discem.exceptions import ModelFileError
+from discem.families import FAMILIES, family_of, multiply
 
 MODELS = {
     GaussianNB: {"prior": NormalGamma(mean=0.5), "loss": Hinge(2.0), "projection": "check"},
@@ -129,6 +143,141 @@ def test_file_of_a_newer_release(path):
     path.write_bytes(stamped(GaussianNB(max_iter=1).fit(*data()), format=99))
     with pytest.raises(ModelFileError, match=r"written by discem 9\.1.*newer"):
         discem.load(path)
+
+
+# --- by name --------------------------------------------------------------------------------------
+
+GOLDEN = Path(__file__).parent / "golden"
+sys.path.insert(0, str(GOLDEN))
+import make as golden  # noqa: E402
+
+
+@pytest.mark.parametrize("name", sorted(file.stem for file in GOLDEN.glob("*.json")))
+def test_golden_files_are_read_for_ever(name):
+    """Every file that was ever made says what it said, and training goes on from it."""
+    model = discem.load(GOLDEN / f"{name}.skops")
+    said = json.loads((GOLDEN / f"{name}.json").read_text())
+    X, y = golden.MODELS[name][1]()
+    np.testing.assert_allclose(model.predict_joint_log_proba(X[:5]), said["joint"], rtol=1e-9)
+    np.testing.assert_allclose(model.predict_proba(X[:5]), said["proba"], rtol=1e-9)
+    assert len(model.history_) == said["history"]
+    assert model.partial_fit(X, y).score(X, y) > 0.5
+    assert repr(model.get_params()) == repr(golden.MODELS[name][0].get_params())
+
+
+def test_every_kind_of_model_has_a_golden_file():
+    assert {file.stem for file in GOLDEN.glob("*.json")} == set(golden.MODELS)
+    made = {type(model).__name__ for model, _ in golden.MODELS.values()}
+    assert made == set(discem.estimators.__all__) - {"load"}
+
+
+def test_files_of_the_first_release_are_refused_by_name():
+    with pytest.raises(ModelFileError, match=r"written by discem 0\.1\.0.*cannot read.*fit"):
+        discem.load(GOLDEN / "format-1.skops")
+
+
+def test_a_file_is_a_zip_of_arrays_and_names(path):
+    """No module is named in it, but those of the container; each array is one member."""
+    GaussianNB(max_iter=1).fit(*data()).save(path)
+    members = zipfile.ZipFile(path)
+    assert b"discem." not in members.read("schema.json")
+    arrays = [name for name in members.namelist() if name.endswith(".npy")]
+    assert set(members.namelist()) == {*arrays, "schema.json", "discem.json"}
+    assert all(np.load(members.open(name), allow_pickle=False).size >= 0 for name in arrays)
+
+
+def renamed(path, change):
+    """The file at `path` with its tree changed."""
+    content = skops.io.loads(path.read_bytes(), trusted=[])
+    tree = json.loads(content["model"])
+    change(tree)
+    file = io.BytesIO(skops.io.dumps({"model": json.dumps(tree), "arrays": content["arrays"]}))
+    with zipfile.ZipFile(file, "a") as members:
+        members.writestr("discem.json", json.dumps({"format": 2, "version": "0.2"}))
+    path.write_bytes(file.getvalue())
+
+
+def nodes(tree, kind):
+    """All nodes of a kind."""
+    if isinstance(tree, list):
+        return [node for each in tree for node in nodes(each, kind)]
+    if not isinstance(tree, dict):
+        return []
+    own = [tree] if tree.get("kind") == kind else []
+    return own + [node for each in tree.values() for node in nodes(each, kind)]
+
+
+def test_a_field_that_the_file_lacks_has_its_default(path):
+    """What a later version adds, with a default, is no reason to refuse a file."""
+    X, y = data()
+    model = GaussianNB(max_iter=2, random_state=0, projection=Interior(0.5, 0.03)).fit(X, y)
+    model.save(path)
+
+    def forget(tree):
+        for node in nodes(tree, "Interior"):
+            del node["fields"]["damping"]
+        params = tree["fields"]["params"]["fields"]
+        place = params["keys"].index("rescore")
+        del params["keys"][place], params["values"][place]
+
+    renamed(path, forget)
+    again = discem.load(path)
+    assert again.projection == Interior(0.5, 0.03) and again.rescore is False
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "message"),
+    [
+        ("Gaussian", lambda node: node.update(kind="os.system"), "not ours: os.system"),
+        ("Gaussian", lambda node: node["fields"].update(colour=1), "damaged"),
+        ("Gaussian", lambda node: node["fields"].pop("units"), "damaged"),
+        ("Learner", lambda node: node["fields"].update(t="x", state=3), "damaged"),
+    ],
+)
+def test_names_that_do_not_exist_are_refused(kind, change, message, path):
+    GaussianNB(max_iter=1).fit(*data()).save(path)
+
+    def alter(tree):
+        for node in nodes(tree, kind):
+            change(node)
+
+    renamed(path, alter)
+    with pytest.raises(ModelFileError, match=message):
+        discem.load(path)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_is_saved(family, path):
+    """Also one that the package does not know; streams go on after reading."""
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X = FAMILIES[family].example(y, 4, rng)
+    model = MixtureClassifier(2, family=family, max_iter=2, random_state=0).fit(X, y)
+    model.save(path)
+    again = discem.load(path)
+    assert again.family_ == family
+    for one in (model, again):
+        one.partial_fit(X, np.where(y == 2, 3, y))  # a class unknown so far
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_every_product_is_saved():
+    """States of products, with their priors and averages, as trees and back."""
+    from discem.estimators._files import _built, _described
+
+    for names in itertools.combinations_with_replacement(FAMILIES, 2):
+        family = multiply(*(FAMILIES[name] for name in names))
+        y = np.arange(24) % 3
+        X = family.example(y, (2, 3), np.random.default_rng(0))
+        state = tiny.begin(family, X, y, average=True)
+        learner = tiny.learner(state, Hinge(2.0), power(0.1, 50.0), 24)
+        arrays = []
+        tree = json.loads(json.dumps(_described(learner, arrays)))
+        again = _built(tree, arrays)
+        np.testing.assert_array_equal(tiny.flat(again.state), tiny.flat(state))
+        assert again.rule == learner.rule
+        assert family_of(again.state.features).name == family.name
 
 
 def test_no_file(path):

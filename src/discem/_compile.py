@@ -88,12 +88,14 @@ def kernel(function: Callable) -> Kernel:
     """Compile `function` on its first call, with everything it calls."""
     _take_part(function)
     compiled: Callable | None = None
+    known = 0, 0
 
     @functools.wraps(function)
     def call(*args):
-        nonlocal compiled
-        if compiled is None:
-            compiled = _compile(function)
+        nonlocal compiled, known
+        if compiled is None or known != (len(_sources), len(_callees)):
+            # what was registered since, such as a family of one's own, belongs to the cache's key
+            compiled, known = _compile(function), (len(_sources), len(_callees))
         return compiled(*args)
 
     call.plain = function  # type: ignore[attr-defined]

@@ -1,9 +1,9 @@
-"""Model files: what a model is made of by name, in a container that cannot run code.
+"""Model files: what a model is made of, by name, in a container that cannot run code.
 
-A model becomes a tree of plain data: numbers, texts, lists, arrays, and for everything else the
-name of its kind and of its fields, see `discem._kinds`. skops writes the tree as a zip with one
-``.npy`` per array. Reading it, only kinds that are registered are built, from their own fields; a
-field that the file lacks has its default.
+A model becomes a tree of plain data: numbers, texts, lists, places of arrays, and for everything
+else the name of its kind and of its fields, see `discem._kinds`. skops keeps the tree, as JSON, and
+the arrays, one ``.npy`` each, in a zip. Reading it, only kinds that are registered are built, from
+their own fields; a field that the file lacks has its default.
 """
 
 from __future__ import annotations
@@ -27,20 +27,21 @@ from .text import TextClassifier
 
 _STAMP = "discem.json"  # a member of the file, that says who wrote it
 _FORMAT = 2  # 1 named modules and the places of fields; it was that of 0.1
-_KIND, _FIELDS = "kind", "fields"
+_KIND, _FIELDS, _ARRAY = "kind", "fields", "array"
 
 
 def save(model: Any, path) -> None:
     """Write a model; the file appears whole or not at all."""
     path = Path(path)
+    arrays: list[np.ndarray] = []
     try:
-        tree = _described(model)
+        tree = _described(model, arrays)
     except TypeError as error:
         raise ModelFileError(
             f"{path}: not written, for it could not be read again: the model holds {error}. "
             "A step or a loss of your own is code, which does not belong into a file"
         ) from error
-    data = BytesIO(_skops().dumps(tree))
+    data = BytesIO(_skops().dumps({"model": json.dumps(tree), "arrays": arrays}))
     with zipfile.ZipFile(data, "a") as members:
         members.writestr(_STAMP, json.dumps({"format": _FORMAT, "version": _version()}))
     with write_atomically(path, "wb") as file:
@@ -71,7 +72,8 @@ def load(path) -> Any:
         foreign = io.get_untrusted_types(data=data)
         if foreign:
             raise ModelFileError(f"{path}: refused, it holds a type that is not ours: {foreign[0]}")
-        model = _built(io.loads(data, trusted=[]))
+        content = io.loads(data, trusted=[])
+        model = _built(json.loads(content["model"]), content["arrays"])
     except ModelFileError:
         raise
     except _UnknownKindError as error:
@@ -103,27 +105,31 @@ class _UnknownKindError(Exception):
     """A kind that is not registered."""
 
 
-def _described(value: Any) -> Any:
+def _described(value: Any, arrays: list[np.ndarray]) -> Any:
     """A tree that says what the value is made of; TypeError names what cannot stand in a file."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray) and value.dtype != object:
-        return value
+        arrays.append(value)
+        return {_ARRAY: len(arrays) - 1}
     if isinstance(value, list):
-        return [_described(each) for each in value]
+        return [_described(each, arrays) for each in value]
     kind, fields = _taken_apart(value)
-    return {_KIND: kind, _FIELDS: {name: _described(each) for name, each in fields.items()}}
+    tree = {name: _described(each, arrays) for name, each in fields.items()}
+    return {_KIND: kind, _FIELDS: tree}
 
 
-def _built(tree: Any) -> Any:
+def _built(tree: Any, arrays: list[np.ndarray]) -> Any:
     """What a tree describes."""
     if isinstance(tree, list):
-        return [_built(each) for each in tree]
+        return [_built(each, arrays) for each in tree]
     if not isinstance(tree, dict):
         return tree
-    fields = {name: _built(each) for name, each in tree[_FIELDS].items()}
+    if _ARRAY in tree:
+        return arrays[tree[_ARRAY]]
+    fields = {name: _built(each, arrays) for name, each in tree[_FIELDS].items()}
     return _put_together(tree[_KIND], fields)
 
 

@@ -1,7 +1,4 @@
-"""Models: how families make p(y, z, x).
-
-Those with latent variables are in `models.mixture` and `models.topics`.
-"""
+"""Models: how families make p(y, z, x)."""
 
 from ._protocol import (
     averaged,
@@ -20,13 +17,17 @@ from ._protocol import (
     write_scores,
 )
 from .classes import Classes, ClassPrior
+from .mixture import Mixture
 from .naive_bayes import NaiveBayes, Tally, collect, count_classes, start
+from .topics import Topics
 
 __all__ = [
     "ClassPrior",
     "Classes",
+    "Mixture",
     "NaiveBayes",
     "Tally",
+    "Topics",
     "averaged",
     "averages",
     "class_counts",

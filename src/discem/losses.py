@@ -111,7 +111,7 @@ def resolve_loss(loss: Any) -> Any:
         if loss not in LOSSES:
             raise OptionError(f"loss={loss!r} is unknown: use one of {sorted(LOSSES)} or an object")
         return LOSSES[loss]
-    if type(loss) not in evaluate.kinds and not isinstance(loss, NLL | NCLL | Hinge | Blend):
+    if type(loss) not in evaluate.kinds and not hasattr(type(loss), "contrast"):
         raise OptionError(f"loss={loss!r} is neither a name nor a loss such as Blend(kappa=0.1)")
     if isinstance(loss, Blend) and not 0 <= loss.kappa < inf:
         raise OptionError(f"loss={loss!r}: kappa must be a number >= 0")

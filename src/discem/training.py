@@ -131,7 +131,7 @@ class Learner:
         return {prefix + name: value for name, value in summary.items()}
 
     def _summary(self, figures: np.ndarray, data: Data, order: np.ndarray) -> Record:
-        total = max(figures[WEIGHT], 1e-300)
+        total = figures[WEIGHT] or max(figures[ROWS], 1.0)  # unlabelled rows have a loss alone
         means = {name: float(figures[FIGURES.index(name)] / total) for name in MEASURED}
         family = family_of(self.state.features)
         return means | family.extra_figures(figures, data.rows, order, data.weights)

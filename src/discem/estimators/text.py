@@ -246,13 +246,13 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         documents = as_documents(X)
         y = _input.check_y(y, len(documents))
         weights = _input.check_weights(sample_weight, np.empty((len(y), 0)))
-        # words are those of documents to train on; others are heard when the model is there
-        heard = self._learns_nothing_from(y)
-        if not weights[~heard].any():
+        # words are those of documents to train on; the others are for the model that these make
+        unlabelled = self._learns_nothing_from(y)
+        if not weights[~unlabelled].any():
             raise InputError("sample_weight is zero for every labelled document")
-        others = [documents[i] for i in np.flatnonzero(heard & (weights > 0))]
-        documents = [documents[i] for i in np.flatnonzero(~heard)]
-        y, weights = y[~heard], weights[~heard]
+        others = [documents[i] for i in np.flatnonzero(unlabelled & (weights > 0))]
+        documents = [documents[i] for i in np.flatnonzero(~unlabelled)]
+        y, weights = y[~unlabelled], weights[~unlabelled]
         bag = self._new_bag()
         counts = bag.learn(documents)
         before, trial = getattr(self, "_fitted", None), None
@@ -401,27 +401,27 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         kind = resolve_loss(loss)
         n, share = np.count_nonzero(weights), np.count_nonzero(weights) / rows.shape[0]
         square = max(float(rows.data @ rows.data), 1e-300) / rows.shape[0]  # mean |x|^2
-        way: dict[str, Any] = {"init": "prior", "step": constant(1.0), "average": False}
+        settings: dict[str, Any] = {"init": "prior", "step": constant(1.0), "average": False}
         if isinstance(kind, NLL):
-            way = {"prior": Dirichlet(0.1 * float(rows.data.mean()) if rows.nnz else 1.0)}
+            settings = {"prior": Dirichlet(0.1 * float(rows.data.mean()) if rows.nnz else 1.0)}
         elif isinstance(kind, Hinge):
             # From equal words. Where counts are small beside alpha the model is linear in them, and
             # alpha regularises it as an SVM on rows of length 1 is by C = |x|^2 / alpha.
-            way |= {"prior": Dirichlet(0.8 * square), "average": True}
+            settings |= {"prior": Dirichlet(0.8 * square), "average": True}
         elif rng is None:  # a stream, of which there is no generative estimate yet
-            way |= {"prior": Dirichlet((0.05 + 0.4 / K) * square)}
+            settings |= {"prior": Dirichlet((0.05 + 0.4 / K) * square)}
         else:
             # From the generative estimate, which soon weighs little: a step is 30 documents of it.
             used = np.count_nonzero(np.bincount(rows.indices))
             mean = share * float(rows.data.sum()) / max(used * K, 1)
-            way = {"prior": Dirichlet(3.0 * max(mean, 1e-300)), "step": constant(30.0 / n)}
+            settings = {"prior": Dirichlet(3.0 * max(mean, 1e-300)), "step": constant(30.0 / n)}
         if isinstance(kind, Blend) and kind.kappa > 0:  # its NLL part is a running average
-            first = way["step"](1.0)
-            way["step"] = power(first, 1.0 / (kind.kappa * first), 1.0)
+            first = settings["step"](1.0)
+            settings["step"] = power(first, 1.0 / (kind.kappa * first), 1.0)
         if self.prior != "auto":
-            way["prior"] = self.prior
+            settings["prior"] = self.prior
         return MultinomialNB(
-            **way,
+            **settings,
             loss=loss,
             max_iter=epochs,
             tol=None,

@@ -26,7 +26,7 @@ from ._protocol import POWER, PRODUCT, add_scores, add_to_average, gather, move,
 from ._record import Accepts, Family, register
 from .arrays import namespace_of
 
-SCALE, GAMMA, LAG_SCALE, LAG_GAMMA, WEIGHT, PRODUCTS = range(6)  # of `Words.lazy`
+SCALE, GAMMA, LAG_SCALE, LAG_GAMMA, WEIGHT, FACTORS = range(6)  # of `Words.lazy`
 _SLICE = 1 << 20  # numbers to work on at a time
 _BLOCK = 1024  # numbers to take logarithms of at a time: they and their exponents stay in cache
 _QUIET = 0.005  # weight of all unlabelled documents together, beside that of the labelled ones
@@ -173,7 +173,7 @@ class WordsFamily(Family):
             cells = block.counts[part] * scale - block.lag[part] / weight + granted
             count[part] = np.maximum(cells, floor) - granted
         unseen = scale * block.unseen[0] - block.unseen[1] / weight
-        return _state(count, gamma, block.alpha, block.length, block.lazy[PRODUCTS], unseen)
+        return _state(count, gamma, block.alpha, block.length, block.lazy[FACTORS], unseen)
 
     def with_average(self, block, past, weight):
         lazy = block.lazy.copy()
@@ -226,7 +226,7 @@ class WordsFamily(Family):
             counts = counts + share * block.lazy[SCALE] * block.counts
             unseen = unseen + share * block.lazy[SCALE] * block.unseen[0]
             gamma += share * block.lazy[GAMMA]
-        products = min(block.lazy[PRODUCTS] for block in blocks)
+        products = min(block.lazy[FACTORS] for block in blocks)
         length = sum(s * block.length for block, s in zip(blocks, shares, strict=True))
         return _state(counts, gamma, blocks[0].alpha, length, products, unseen)
 
@@ -241,7 +241,7 @@ class WordsFamily(Family):
     def prepare(self, block, rows):
         """Stop multiplying counts if the next ones may be too large for it."""
         if rows.values.max(initial=0.0) > 1e6:
-            block.lazy[PRODUCTS] = 0.0
+            block.lazy[FACTORS] = 0.0
 
     def sample(self, block, codes, rng):
         p = np.exp(log_probabilities(block))
@@ -395,8 +395,8 @@ def _add_scores(block, rows, i, a, room):
     K = a.shape[0]
     scale = block.lazy[SCALE]
     gamma = block.lazy[GAMMA] / scale
-    most = min(8.0, block.lazy[PRODUCTS])
-    room_for_more = block.lazy[PRODUCTS] - most
+    most = min(8.0, block.lazy[FACTORS])
+    room_for_more = block.lazy[FACTORS] - most
     length, waiting, calls, raised = 0.0, 0.0, 1, 0
     for j in range(rows.indptr[i], rows.indptr[i + 1]):
         w, x = rows.indices[j], rows.values[j]

@@ -17,6 +17,7 @@ from ..families import Family, family_of
 from ..losses import NLL, Hinge, resolve_loss
 from ..models import ClassPrior
 from ..projections import Check, Interior
+from ..schedules import Schedule
 from ..targets import SHARED, Targets
 from ..training import Learner, Plan, Record, train
 from . import _input
@@ -125,6 +126,12 @@ class GenerativeClassifier(Joint, BaseEstimator):
         prior, alpha = self._resolve_prior(batch.family, d)
         classes = self._class_prior(batch.family, prior, alpha)
         return models.start(tally, prior, classes, self.init, average, stream), tally.classes
+
+    def _auto_step(self, family: Family, n: float, state: Any) -> Schedule:
+        """Steps that need no tuning, for n rows of the usual weight."""
+        counts = models.class_counts(state)
+        shares = counts / counts.sum()
+        return family.auto_step(self._is_generative(), n, state.features, shares, self._mixed)
 
     def _finish(self, batch: Batch, rng) -> None:
         """Add what cannot be learnt row by row."""
@@ -349,7 +356,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         state, class_count = self._begin(batch, bool(average), stream, rng)
         step = self.step
         if step == "auto":
-            step = family.auto_step(self._is_generative(), total / unit, self._mixed)
+            step = self._auto_step(family, total / unit, state)
         rule = Rule(
             loss,
             self._resolve_projection(loss),

@@ -248,6 +248,9 @@ class MixtureClassifier(GenerativeClassifier):
         model = perturbed(Mixture(parts, first), np.flatnonzero(alike), rng)
         return models.with_average(model, model, 0.0) if average else model, class_count
 
+    def _auto_step(self, family, n, state):
+        return super()._auto_step(family, n, state.parts)
+
     def _wanted(self, size: Any, classes: np.ndarray) -> list[int]:
         """The number of components of each class."""
         if not isinstance(size, dict):

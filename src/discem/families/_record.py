@@ -200,8 +200,13 @@ class Family:
 
     lifts_to_prior: ClassVar[bool] = False  # where the paper's check-step lifts a class count to
 
-    def auto_step(self, generative: bool, n: float, mixed: bool = False) -> Schedule:
-        """Steps that need no tuning, for n rows of the usual weight."""
+    def auto_step(
+        self, generative: bool, n: float, block: Any, shares: np.ndarray, mixed: bool = False
+    ) -> Schedule:
+        """Steps that need no tuning from the start `block`, for n rows of the usual weight.
+
+        `shares` are those of the classes, or of their components, in the mass of all.
+        """
         if not generative:
             return power(0.03, 200.0, 0.6) if mixed else power(0.1, 200.0, 0.8)
         # go on averaging as if the start had been n rows; of components, about EM at first

@@ -267,8 +267,10 @@ class WordsFamily(Family):
 
     lifts_to_prior = True
 
-    def auto_step(self, generative, n, mixed=False):
-        return super().auto_step(generative, n, mixed) if generative else constant(10.0 / n)
+    def auto_step(self, generative, n, block, shares, mixed=False):
+        if generative:
+            return super().auto_step(generative, n, block, shares, mixed)
+        return constant(10.0 / n)
 
     def auto_average(self, generative):
         return False  # the growing mass of the prior quiets the last iterate at no cost

@@ -37,10 +37,8 @@ def objective(vector, Z, onehot, prior, alpha):
 def vector_of(model):
     """The parameters of a fitted GaussianNB as a vector of `objective`."""
     state = model.learner_.model
-    factors = state.features.factors[varying(model)]
-    return np.concatenate(
-        [np.log(state.classes.counts), factors[:, 0].T.ravel(), np.log(factors[:, 1].T.ravel())]
-    )
+    m, v = state.features.factors[:, :, varying(model)]
+    return np.concatenate([np.log(state.classes.counts), m.ravel(), np.log(v.ravel())])
 
 
 def varying(model):

@@ -142,8 +142,8 @@ def test_the_pull_of_the_prior_is_the_gradient_of_its_penalty(name, prior):
 def at(block, mu):
     """The block at other means."""
     if hasattr(block, "factors"):
-        m = mu[..., 0].T
-        return block._replace(factors=np.stack([m, mu[..., 1].T - m**2], axis=1))
+        m = mu[..., 0]
+        return block._replace(factors=np.stack([m, mu[..., 1] - m**2]))
     if hasattr(block, "means"):
         return block._replace(means=mu[..., 0].T)
     return block._replace(

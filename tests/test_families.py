@@ -389,7 +389,9 @@ def land(compiled_update, family, prior, projection, fill, counts, x, r, decay, 
     return before, after
 
 
-@pytest.mark.parametrize("projection", [Interior(0.5), Interior(0.1), Check()], ids=str)
+@pytest.mark.parametrize(
+    "projection", [Interior(0.5), Interior(0.1), Interior(caution=2.0), Check()], ids=str
+)
 @pytest.mark.parametrize("prior", ["data", "paper"])
 @settings(max_examples=100, deadline=None)
 @given(means=pairs(signed(-6, 6)), variances=pairs(sizes(-12, 12)), decay=decays, **steps)
@@ -397,17 +399,17 @@ def test_gaussian_steps_stay_inside(compiled_update, projection, prior, means, v
     """N > 0, variance > 0, all finite; an interior step loses at most `share` of each."""
 
     def fill(block):
-        block.factors[:, gaussian.MEAN], block.factors[:, gaussian.VARIANCE] = means, variances
+        block.factors[gaussian.MEAN], block.factors[gaussian.VARIANCE] = means, variances
         block.mass[:] = step["counts"].sum()
 
     before, after = land(compiled_update, "gaussian", prior, projection, fill, **step)
     old, new = before.features, after.features
-    positive = [new.factors[:, gaussian.VARIANCE], new.mass, after.classes.counts]
+    positive = [new.factors[gaussian.VARIANCE], new.mass, after.classes.counts]
     assert all(np.isfinite(part).all() and (part > 0).all() for part in positive)
     assert np.isfinite(new.factors).all()
     if isinstance(projection, Interior):
         keep = (1 - projection.share) * (1 - 1e-9)
-        was = [old.factors[:, gaussian.VARIANCE], old.mass, before.classes.counts]
+        was = [old.factors[gaussian.VARIANCE], old.mass, before.classes.counts]
         assert all((now >= keep * then).all() for now, then in zip(positive, was, strict=True))
 
 

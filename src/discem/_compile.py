@@ -3,7 +3,7 @@
 Everything below is ordinary Python until the first kernel is called, so importing the package
 costs nothing and `kernel.plain` is always there as the oracle of the compiled code.
 
-* `helper` marks a function that compiled code may call.
+* `helper` marks a function that compiled code may call, `vectorised` one made of simple loops.
 * `generic` makes a function whose implementation is chosen by the type of its first argument
   (a NamedTuple): by a table look-up in Python, at compile time in compiled code.
 * `kernel` marks an entry point, compiled on its first call and cached on disk.
@@ -25,7 +25,8 @@ from typing import Any, Protocol
 # Kernels allocate nothing (what they need is passed in), so references need not be counted.
 _OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False}
 
-_callees: list[tuple[Callable, Callable]] = []  # (function, chooser of its implementation)
+# (function, chooser of its implementation, options of its own)
+_callees: list[tuple[Callable, Callable, dict[str, Any]]] = []
 _sources: dict[str, bytes] = {}  # the files that take part, as they were when registered
 _announced = 0  # how many of `_callees` numba knows already
 
@@ -57,8 +58,17 @@ def _take_part(function: Callable) -> None:
 
 def helper(function: Callable) -> Callable:
     """Let compiled code call `function`."""
+    return _announce(function, {})
+
+
+def vectorised(function: Callable) -> Callable:
+    """A helper whose sums and products may be taken in any order, as vector instructions do."""
+    return _announce(function, {"fastmath": {"reassoc", "contract", "nsz"}})
+
+
+def _announce(function: Callable, options: dict[str, Any]) -> Callable:
     _take_part(function)
-    _callees.append((function, lambda *types: function))
+    _callees.append((function, lambda *types: function, options))
     return function
 
 
@@ -80,7 +90,7 @@ def generic(stub: Callable) -> Generic:
 
     dispatch.register = register  # type: ignore[attr-defined]
     dispatch.kinds = table.keys()  # type: ignore[attr-defined]
-    _callees.append((dispatch, lambda first, *rest: table.get(first.instance_class)))
+    _callees.append((dispatch, lambda first, *rest: table.get(first.instance_class), {}))
     return dispatch  # type: ignore[return-value]
 
 
@@ -109,8 +119,8 @@ def _compile(function: Callable) -> Callable:
     from numba.extending import overload
 
     global _announced
-    for callee, choose in _callees[_announced:]:
-        overload(callee, jit_options=_OPTIONS, strict=False)(choose)
+    for callee, choose, options in _callees[_announced:]:
+        overload(callee, jit_options=_OPTIONS | options, strict=False)(choose)
     _announced = len(_callees)
     with _cache_directory(numba.config) as usable:
         return numba.njit(**_OPTIONS, cache=usable)(function)

@@ -19,11 +19,14 @@ class Interior(NamedTuple):
     positive loses more than `share` of itself: the fraction-to-the-boundary rule of interior-point
     methods. And the step of a row is divided by 1 + damping * (its effect on its own scores), much
     as an implicit step would be (Toulis and Airoldi 2017): a row far out moves the parameters until
-    it is explained, and not a hundred times further. Both vanish as steps become small.
+    it is explained, and not a hundred times further. With `caution`, the factors of a class that
+    has few rows take shorter steps, such that between two of its rows the prior does not undo more
+    than a share 1 / caution of what they taught. All this vanishes as steps become small.
     """
 
     share: float = 0.5
     damping: float = 0.03
+    caution: float = 0.0
 
 
 @savable
@@ -43,6 +46,25 @@ def _damp_interior(projection, effect):
 
 @damp.register(Check)
 def _damp_check(projection, effect):
+    return 1.0
+
+
+@generic
+def slow_down(projection, pull, share):
+    """What to divide the step of a factor by, whose class has that `share` of the rows.
+
+    In one step the prior pulls the factor by pull / share of itself, and 1 / share steps pass from
+    one row of the class to the next.
+    """
+
+
+@slow_down.register(Interior)
+def _slow_down_interior(projection, pull, share):
+    return max(projection.caution * pull / (share * share), 1.0)
+
+
+@slow_down.register(Check)
+def _slow_down_check(projection, pull, share):
     return 1.0
 
 

@@ -59,6 +59,21 @@ class constant(NamedTuple):
         return self.rho + 0.0 * t
 
 
+@savable
+class scaled(NamedTuple):
+    """The steps of another schedule, all multiplied by a factor.
+
+    >>> scaled(constant(0.1), 0.5)(1)
+    0.05
+    """
+
+    schedule: Schedule
+    factor: float
+
+    def __call__(self, t):
+        return self.factor * self.schedule(t)
+
+
 def step_sizes(schedule: Schedule, first: int, count: int) -> np.ndarray:
     """Sizes of the steps `first`, ..., `first + count - 1`; also from schedules that take one t."""
     t = np.arange(first, first + count, dtype=np.float64)

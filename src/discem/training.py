@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from collections import deque
 from collections.abc import Callable
 from copy import deepcopy
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from . import models
 from ._kinds import savable
@@ -24,12 +26,33 @@ from .families import family_of
 from .figures import FIGURES, ROWS, SHORTENED, WEIGHT
 from .losses import compiled_form
 from .progress import Progress
-from .schedules import step_sizes
+from .schedules import scaled, step_sizes
 
 MEASURED = ("loss", "nll", "ncll", "hinge", "accuracy")
+_ROUNDING = 1e-12
 _WORK = 2e7  # visits of numbers between two looks at the clock and at Ctrl-C
 
 Record = dict[str, Any]
+
+
+class Objective(NamedTuple):
+    """What training makes small: the mean loss of rows, and the penalty spread over all."""
+
+    losses: np.ndarray  # of each row, times its weight
+    weight: float  # of all these rows
+    penalty: float
+
+    @property
+    def value(self) -> float:
+        return float(self.losses.sum()) / self.weight + self.penalty
+
+    def rise(self, before: Objective) -> tuple[float, float]:
+        """By how much it is above another of the same rows, and the standard error of that."""
+        change = (self.losses - before.losses) * (len(self.losses) / self.weight)
+        rise = float(change.mean()) + self.penalty - before.penalty
+        if abs(rise) <= _ROUNDING * max(abs(self.value), abs(self.penalty)):
+            rise = 0.0
+        return rise, float(change.std()) / len(change) ** 0.5
 
 
 class Snapshot(NamedTuple):
@@ -107,12 +130,19 @@ class Learner:
         """Take one pass, and put it on record."""
         begun = time.perf_counter()
         figures = self.learn(data, order, show)
-        seconds = time.perf_counter() - begun
+        return self._put_on_record(figures, data, order, self.step_size, begun)
+
+    def look(self, data: Data, order: np.ndarray) -> Record:
+        """Put on record what a pass would see, and learn nothing."""
+        begun = time.perf_counter()
+        return self._put_on_record(self._measure(data, order)[0], data, order, 0.0, begun)
+
+    def _put_on_record(self, figures, data: Data, order, step: float, begun: float) -> Record:
         self.epochs += 1
         record: Record = {"epoch": self.epochs} | self._summary(figures, data, order)
-        record["step"] = self.step_size
+        record["step"] = step
         record["shortened"] = float(figures[SHORTENED] / max(figures[ROWS], 1.0))
-        record["seconds"] = seconds
+        record["seconds"] = time.perf_counter() - begun
         self.history.append(record)
         return record
 
@@ -122,13 +152,24 @@ class Learner:
 
     def measure(self, data: Data, order: np.ndarray, prefix: str) -> Record:
         """The figures of an epoch for given rows, at the model as it is."""
+        summary = self._summary(self._measure(data, order)[0], data, order)
+        return {prefix + name: value for name, value in summary.items()}
+
+    def objective(self, data: Data, order: np.ndarray) -> Objective:
+        """What training makes small, by the rows in `order`, at the model as it is."""
+        _, losses = self._measure(data, order)
+        weight = max(float(data.weights[order].sum()), 1e-300)
+        return Objective(losses, weight, models.penalty(self.model) / self.rule.n)
+
+    def _measure(self, data: Data, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Figures of all rows in `order`, and the loss of each."""
         scores, figures = self.score(data.rows, order), np.zeros(len(FIGURES))
+        losses = np.empty(len(scores))
         measure_all(
             scores, data.targets.take(order), compiled_form(self.rule.loss), data.weights[order],
-            *np.empty((2, scores.shape[1])), figures,
+            *np.empty((2, scores.shape[1])), figures, losses,
         )  # fmt: skip
-        summary = self._summary(figures, data, order)
-        return {prefix + name: value for name, value in summary.items()}
+        return figures, losses
 
     def _summary(self, figures: np.ndarray, data: Data, order: np.ndarray) -> Record:
         total = figures[WEIGHT] or max(figures[ROWS], 1.0)  # unlabelled rows have a loss alone
@@ -160,12 +201,14 @@ class Plan:
     """How long to train, and who watches."""
 
     epochs: int
-    tol: float | None = None  # share of the loss that must be gained ..
-    patience: int = 10  # .. within so many epochs; None: all epochs
+    tol: float | None = None  # what training may still hope to gain when it stops; None: all epochs
+    patience: int = 10  # epochs in a row without more to hope for, until it stops
     shuffle: bool = True
     rescore: bool = False  # measure the training rows again after each epoch
     verbose: int = 0
     callback: Callable[[Record], bool] | None = None  # says whether to stop
+    solved: bool = False  # the start is the optimum: look at it, and learn nothing
+    guarded: bool = True  # go back and shorten the steps where they lead astray
 
 
 def train(
@@ -175,29 +218,159 @@ def train(
 
     After an interruption the learner has learnt what it has learnt so far.
     """
-    best, kept, waited = np.inf, None, 0
-    recent: deque[float] = deque(maxlen=plan.patience)
-    progress = Progress(plan.verbose, plan.epochs, len(rows))
-    for _ in range(plan.epochs):
+    if plan.solved:
+        learner.look(data, rows)
+    progress = Progress(plan.verbose, 0 if plan.solved else plan.epochs, len(rows))
+    guard = None if plan.solved else Guard(learner, data, rows, plan)
+    patience, kept, best = Patience(plan.tol, plan.patience), None, np.inf
+    done = plan.solved
+    while not done and patience.epochs < plan.epochs:
         order = rng.permutation(rows) if plan.shuffle else rows
         record = learner.epoch(data, order, progress.rows)
-        recent.append(record["loss"])
-        watched = sum(recent) / len(recent)  # that of a single epoch is noisy
+        if guard.watch(record):  # type: ignore[union-attr]
+            kept, best = None, np.inf
+            patience.forget()
         if len(held):
             record |= learner.measure(data, held, "validation_")
-            watched = record["validation_loss"]
+            if record["validation_loss"] < best:
+                kept, best = learner.snapshot(), record["validation_loss"]
+            done = patience.ends(record["validation_loss"])
+        elif "objective" in record:  # of the average of the states, which is calm
+            done = patience.ends_calmly(record["objective"])
+        else:
+            done = patience.ends(patience.calm(record["loss"]))
         if plan.rescore:
             record |= learner.measure(data, rows, "rescored_")
         progress.epoch(record)
-        stop = plan.callback is not None and plan.callback(record)
-        if plan.tol is not None:
-            enough = best - plan.tol * max(abs(best), 1e-2) if best < np.inf else best
-            waited = 0 if watched < enough else waited + 1
-        if watched < best and len(held):
-            kept = learner.snapshot()
-        best = min(best, watched)
-        if stop or (plan.tol is not None and waited >= plan.patience):
-            break
+        done |= plan.callback is not None and plan.callback(record)
     if kept is not None:
         learner.restore(kept)
     progress.close()
+    if guard is not None:
+        guard.end()
+        if plan.tol is not None and not done and not guard.failed:
+            _warn(
+                f"training ended at max_iter={plan.epochs}, not where it stopped getting better; "
+                "allow more epochs, or set tol=None if these are enough"
+            )
+
+
+class Patience:
+    """When to stop: there is no more to hope for, for several epochs in a row."""
+
+    def __init__(self, tol: float | None, patience: int):
+        self.tol, self.patience = tol, patience
+        self.epochs = 0
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew, from another state."""
+        self._best, self._waited = np.inf, 0
+        self._trace: list[float] = []
+        self._recent: deque[float] = deque(maxlen=self.patience)
+
+    def calm(self, loss: float) -> float:
+        """The mean of the last losses: that of a single epoch is noisy."""
+        self._recent.append(loss)
+        return sum(self._recent) / len(self._recent)
+
+    def ends(self, loss: float) -> bool:
+        """Whether a share `tol` of the loss was not gained for too long."""
+        enough = np.inf
+        if self._best < np.inf:
+            enough = self._best - (self.tol or 0.0) * max(abs(self._best), 1e-2)
+        return self._wait(loss < enough, loss)
+
+    def ends_calmly(self, objective: float) -> bool:
+        """Whether less than `tol` is left to gain.
+
+        The distance to the optimum falls about like 1 / t^2: at half of the epochs it was four
+        times what it is now.
+        """
+        self._trace.append(objective)
+        left = abs(self._trace[len(self._trace) // 2] - objective) / 3.0
+        return self._wait(len(self._trace) < 3 or left >= (self.tol or 0.0), objective)
+
+    def _wait(self, gained: bool, value: float) -> bool:
+        self.epochs += 1
+        self._waited = 0 if gained else self._waited + 1
+        self._best = min(self._best, value)
+        return self.tol is not None and self._waited >= self.patience
+
+
+_SAMPLE = 2000  # rows that stand for all, where there are more
+_SHORTER = 0.25  # of the steps, after they have led astray
+_CERTAIN = 3.0  # standard errors
+
+
+class Guard:
+    """Training must not end above where it began.
+
+    It watches a sample of the rows, or what the passes themselves have measured, and looks at all
+    rows only where these leave a doubt.
+    """
+
+    def __init__(self, learner: Learner, data: Data, rows: np.ndarray, plan: Plan):
+        self.learner, self.data, self.rows, self.guarded = learner, data, rows, plan.guarded
+        self.failed = False
+        self.active = plan.guarded or plan.tol is not None
+        if not self.active:
+            return
+        self.sample = rows
+        if len(rows) > _SAMPLE:
+            self.sample = np.sort(np.random.default_rng(0).choice(rows, _SAMPLE, replace=False))
+        self.start = learner.snapshot()
+        self.begun = learner.objective(data, self.sample)
+        self.whole: Objective | None = self.begun if self.sample is rows else None
+
+    def watch(self, record: Record) -> bool:
+        """Put the objective on record; where it is above the start, go back there, if we may."""
+        if not self.active:
+            return False
+        if models.averages(self.learner.state):
+            now = self.learner.objective(self.data, self.sample)
+            record["objective"] = now.value
+            suspect = now.rise(self.begun)[0] > 0
+        else:
+            suspect = record["loss"] > float(self.begun.losses.sum()) / self.begun.weight
+        if not (self.guarded and suspect and self._rose()):
+            return False
+        self._go_back()
+        rule = self.learner.rule
+        self.learner.rule = rule._replace(schedule=scaled(rule.schedule, _SHORTER))
+        record["went_back"] = 1.0
+        return True
+
+    def end(self) -> None:
+        """See that the end is not above the start; or go back there, and say so."""
+        if not self.active or not self._rose():
+            return
+        self.failed = True
+        self._go_back()
+        _warn(
+            "training found nothing better than its start"
+            + (", which was kept" if self.guarded else "; try smaller steps, or step='auto'")
+        )
+
+    def _go_back(self) -> None:
+        if self.guarded:
+            self.learner.restore(self.start)
+
+    def _rose(self) -> bool:
+        """Whether the objective is above that of the start, by all rows if need be."""
+        rise, error = self.learner.objective(self.data, self.sample).rise(self.begun)
+        if self.sample is self.rows:
+            return rise > 0
+        if abs(rise) > _CERTAIN * error:
+            return rise > 0
+        now = self.learner.objective(self.data, self.rows)
+        if self.whole is None:
+            state = self.learner.snapshot()
+            self.learner.restore(self.start)
+            self.whole = self.learner.objective(self.data, self.rows)
+            self.learner.restore(state)
+        return now.rise(self.whole)[0] > 0
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, ConvergenceWarning, stacklevel=4)

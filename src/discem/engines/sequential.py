@@ -116,10 +116,14 @@ def score_all(model, rows, order, room, scores):
 
 
 @kernel
-def measure_all(scores, targets, loss, weights, w, p, figures):
-    """Measure rows whose scores are known, as `sweep` measures them on the way."""
+def measure_all(scores, targets, loss, weights, w, p, figures, losses):
+    """Measure rows whose scores are known, as `sweep` does on the way, and the loss of each."""
     for i in range(scores.shape[0]):
+        before = figures[LOSS]
+        figures[LOSS] = 0.0
         judge(loss, scores[i], targets, i, weights[i], w, p, figures)
+        losses[i] = figures[LOSS]
+        figures[LOSS] += before
 
 
 class Sequential:

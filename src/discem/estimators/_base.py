@@ -14,10 +14,10 @@ from ..calibration import best_temperature
 from ..engines import Data, Rule
 from ..exceptions import InputError, OptionError
 from ..families import Family, family_of
-from ..losses import NLL, Hinge, resolve_loss
+from ..losses import NLL, Blend, Hinge, resolve_loss
 from ..models import ClassPrior
 from ..projections import Check, Interior
-from ..schedules import Schedule
+from ..schedules import Schedule, scaled
 from ..targets import SHARED, Targets
 from ..training import Learner, Plan, Record, train
 from . import _input
@@ -26,6 +26,7 @@ from ._joint import Joint
 
 PROJECTIONS: dict[str, Any] = {"interior": Interior(), "check": Check()}
 AUTO_DAMPING = 0.05  # of automatic steps, which are large at first and become small
+AUTO_CAUTION = 2.0  # of automatic steps, which know nothing of rare classes
 
 
 class Batch(NamedTuple):
@@ -57,7 +58,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         batch_size=1,
         max_iter=100,
         tol=1e-3,
-        n_iter_no_change=10,
+        n_iter_no_change="auto",
         early_stopping=False,
         validation_fraction=0.1,
         class_weight=None,
@@ -129,9 +130,12 @@ class GenerativeClassifier(Joint, BaseEstimator):
 
     def _auto_step(self, family: Family, n: float, state: Any) -> Schedule:
         """Steps that need no tuning, for n rows of the usual weight."""
-        counts = models.class_counts(state)
-        shares = counts / counts.sum()
-        return family.auto_step(self._is_generative(), n, state.features, shares, self._mixed)
+        counts, loss = models.class_counts(state), resolve_loss(self.loss)
+        generative, shares = _mostly_generative(loss), counts / counts.sum()
+        step = family.auto_step(generative, n, state.features, shares, self._mixed)
+        if isinstance(loss, Blend):  # whose weights are as much larger
+            return scaled(step, 1.0 / (loss.kappa if generative else 1.0 + loss.kappa))
+        return step
 
     def _finish(self, batch: Batch, rng) -> None:
         """Add what cannot be learnt row by row."""
@@ -258,7 +262,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
     def _check_options(self) -> None:
         for name in ("batch_size", "max_iter", "n_iter_no_change"):
             value = getattr(self, name)
-            if not _input.is_count(value):
+            if not _input.is_count(value) and (name, value) != ("n_iter_no_change", "auto"):
                 raise OptionError(f"{name}={value!r} must be a whole number >= 1")
         if self.projection not in PROJECTIONS and not isinstance(self.projection, Interior | Check):
             raise OptionError(f"projection={self.projection!r} is unknown: use {list(PROJECTIONS)}")
@@ -391,19 +395,27 @@ class GenerativeClassifier(Joint, BaseEstimator):
         projection = PROJECTIONS[self.projection]
         if isinstance(projection, Check):
             return projection
-        if isinstance(loss, NLL):  # its steps are averages, which cannot overshoot
+        if _mostly_generative(loss):  # its steps are averages, which cannot overshoot
             return Interior(projection.share, damping=0.0)
-        return Interior(projection.share, AUTO_DAMPING) if self.step == "auto" else projection
+        if self.step != "auto":
+            return projection
+        return Interior(projection.share, AUTO_DAMPING, AUTO_CAUTION)
 
     def _plan(self, targets: Targets) -> Plan:
+        patience = self.n_iter_no_change
+        if patience == "auto":
+            calm = models.averages(self.learner_.state) and not self.early_stopping
+            patience = 2 if calm else 10
         return Plan(
-            1 if self._solved(targets) else self.max_iter,
+            self.max_iter,
             self.tol,
-            self.n_iter_no_change,
+            patience,
             self.shuffle,
             self.rescore,
             self.verbose,
             self._after_epoch,
+            self._solved(targets),
+            self.step == "auto" and not isinstance(self.learner_.rule.projection, Check),
         )
 
     def _after_epoch(self, record: Record) -> bool:
@@ -442,6 +454,11 @@ class GenerativeClassifier(Joint, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "learner_")
+
+
+def _mostly_generative(loss: Any) -> bool:
+    """Whether the joint likelihood is most of what training makes large."""
+    return isinstance(loss, NLL) or (isinstance(loss, Blend) and loss.kappa >= 1.0)
 
 
 def _unit(batch: Batch, order: np.ndarray) -> float:

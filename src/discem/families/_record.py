@@ -36,7 +36,7 @@ class Family:
     """
 
     name: ClassVar[str]
-    state: ClassVar[type]  # a NamedTuple of arrays, classes on the last axis
+    state: ClassVar[type]  # a NamedTuple of arrays
     priors: ClassVar[tuple[type, ...]]  # kinds of priors it can take
     accepts: ClassVar[Accepts] = Accepts()
 

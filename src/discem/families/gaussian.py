@@ -8,16 +8,16 @@ of its feature: the expected number of observed cells, one where every row has o
 
 from __future__ import annotations
 
-from math import isnan, sqrt
+from math import log, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._compile import generic, helper
+from .._compile import generic, helper, vectorised
 from ..exceptions import OptionError
 from ..io.rows import dense_rows
 from ..priors import NormalBetaPrime, NormalGamma, PaperNormalGamma
-from ..projections import Check, Interior
+from ..projections import Check, Interior, slow_down
 from ._logs import logs, set_exponents_aside
 from ._protocol import (
     LEVERAGE,
@@ -33,6 +33,13 @@ from .arrays import namespace_of
 
 SHIFT, SCALE, LOG_UNIT = range(3)
 MEAN, VARIANCE = range(2)
+# Rows of `GaussianRoom.by_class`: ln of the volume, i.e. sum of ln(2 pi variance) in the units of
+# the data, over columns that vary; what the last step of the class was divided by.
+LOG_VOLUME, SLOWNESS = range(2)
+# Rows of `GaussianRoom.work`. Of columns: whether they vary. Of a row: its cells in units, 0 if
+# missing; whether they are seen; 1 / mass if so. Of a class: 1 / its new count, the change of its
+# mean, its new variance. Of all: the new mass.
+VARIES, UNIT, SEEN, LIGHTNESS, INVERSE, SHIFTED, NEW_VARIANCE, NEW_MASS = range(8)
 _FAR_OUT = 3.0  # deviations; what is further out should not be a cluster of its own
 _NARROWEST = 0.1  # of the variance within classes: the least that the prior expects in components
 
@@ -42,16 +49,21 @@ class Gaussian(NamedTuple):
 
     units: np.ndarray  # (3, d): shift, scale, ln(scale * sqrt(2 pi)); value = shift + scale * unit
     mass: np.ndarray  # (d,) observations behind the factors of a feature, all classes together
-    factors: np.ndarray  # (d, 2, K): mean S / N, variance V / N - mean^2
-    lags: np.ndarray  # (d, 2, K), or (0, 2, K) without an average: what it lacks, times its weight
+    factors: np.ndarray  # (2, K, d): mean S / N, variance V / N - mean^2
+    lags: np.ndarray  # (2, K, d), or (0, K, d) without an average: what it lacks, times its weight
     weight: np.ndarray  # (1,) total weight of the average so far
     prior: Any
 
 
 class GaussianRoom(NamedTuple):
+    """Beside scratch memory, what would have to be divided or logged again for every row."""
+
     numbers: np.ndarray
     bits: np.ndarray
-    pending: np.ndarray  # (d, 3, K) sums of r, r u and r u^2 of a batch, u being about the mean
+    precisions: np.ndarray  # (K, d) 1 / variance
+    by_class: np.ndarray  # (2, K), see LOG_VOLUME and SLOWNESS
+    work: np.ndarray  # (8, d), see VARIES and what follows
+    pending: np.ndarray  # (K, 3, d) what a batch adds to N, and to S and V about the mean
 
 
 class GaussianFamily(Family):
@@ -127,8 +139,19 @@ class GaussianFamily(Family):
         return dense_rows(X)
 
     def make_room(self, block, rows, batch, classes):
-        d, _, K = block.factors.shape
-        return GaussianRoom(classes.numbers, classes.bits, np.zeros((d if batch > 1 else 0, 3, K)))
+        _, K, d = block.factors.shape
+        varies, variances = np.isfinite(block.units[SCALE]), block.factors[VARIANCE]
+        volume = np.log(variances[:, varies]) + 2.0 * block.units[LOG_UNIT, varies]
+        work = np.zeros((8, d))
+        work[VARIES] = varies
+        return GaussianRoom(
+            classes.numbers,
+            classes.bits,
+            1.0 / variances,
+            np.stack([volume.sum(axis=1), np.ones(K)]),
+            work,
+            np.zeros((K if batch > 1 else 0, 3, d)),
+        )
 
     def collect(self, rows, parts, n_features, n_classes):
         """Mean, variance and weight of the cells seen of each feature and class, as (3, d, K)."""
@@ -181,9 +204,8 @@ class GaussianFamily(Family):
             v = np.maximum(v, 1e-9 * v0)
             mass = (n.sum(axis=1) + 1.0) / (max(total, 1.0) + 1.0)
         units = np.stack([shift, scale, np.log(scale) + 0.5 * np.log(2 * np.pi)])
-        return Gaussian(
-            units, mass, np.stack([m, v], axis=1), np.zeros((0, 2, K)), np.zeros(1), prior
-        )
+        factors = np.ascontiguousarray(np.stack([m.T, v.T]))
+        return Gaussian(units, mass, factors, np.zeros((0, K, d)), np.zeros(1), prior)
 
     def averaged(self, block):
         if not block.lags.size:
@@ -191,8 +213,8 @@ class GaussianFamily(Family):
         factors = block.factors.copy()
         if block.weight[0] > 0:
             factors -= block.lags / block.weight[0]
-        collapsed = factors[:, VARIANCE] <= 0  # by rounding alone
-        factors[:, VARIANCE][collapsed] = block.factors[:, VARIANCE][collapsed]
+        collapsed = factors[VARIANCE] <= 0  # by rounding alone
+        factors[VARIANCE][collapsed] = block.factors[VARIANCE][collapsed]
         return self.with_average(block._replace(factors=factors), None, 0.0)
 
     def with_average(self, block, past, weight):
@@ -200,34 +222,34 @@ class GaussianFamily(Family):
         return block._replace(lags=lags, weight=np.array([float(weight)]))
 
     def with_classes(self, block, order, mass):
-        new = np.stack(_centre(block.prior, len(block.factors)), axis=1)[:, :, None]
+        d = len(block.mass)
+        new = np.stack(_centre(block.prior, d))[:, None]
         # a new class has always been at its start, as far as the average is concerned
-        none = np.zeros((len(block.lags), 2, 1))
+        none = np.zeros((len(block.lags), 1, d))
         return block._replace(
-            factors=np.concatenate([block.factors, new], axis=2).take(order, axis=2, mode="wrap"),
-            lags=np.concatenate([block.lags, none], axis=2).take(order, axis=2, mode="wrap"),
+            factors=np.concatenate([block.factors, new], axis=1).take(order, axis=1, mode="wrap"),
+            lags=np.concatenate([block.lags, none], axis=1).take(order, axis=1, mode="wrap"),
         )
 
     def mean_of(self, blocks, shares, classes):
         count = np.stack(
-            [s * b.mass[:, None] * p for b, s, p in zip(blocks, shares, classes, strict=True)]
+            [s * b.mass * p[:, None] for b, s, p in zip(blocks, shares, classes, strict=True)]
         )
         count /= count.sum(axis=0)
-        factors = np.stack([block.factors for block in blocks])  # (blocks, d, 2, K)
-        mean = (count * factors[:, :, MEAN]).sum(axis=0)
-        spread = factors[:, :, VARIANCE] + (factors[:, :, MEAN] - mean) ** 2
+        factors = np.stack([block.factors for block in blocks], axis=1)  # (2, blocks, K, d)
+        mean = (count * factors[MEAN]).sum(axis=0)
+        spread = factors[VARIANCE] + (factors[MEAN] - mean) ** 2
         return blocks[0]._replace(
             mass=sum(s * block.mass for block, s in zip(blocks, shares, strict=True)),
-            factors=np.stack([mean, (count * spread).sum(axis=0)], axis=1),
+            factors=np.stack([mean, (count * spread).sum(axis=0)]),
         )
 
     def penalty(self, block):
-        m, v = block.factors[:, MEAN], block.factors[:, VARIANCE]
-        prior = block.prior
+        (m, v), prior = block.factors, block.prior
         if isinstance(prior, PaperNormalGamma):
             terms = prior.alpha_square / v + prior.nu * (m**2 / v + np.log(v))
             return float(0.5 * terms.sum())
-        m0, v0 = prior.mean[:, None], prior.variance[:, None]
+        m0, v0 = prior.mean, prior.variance
         if isinstance(prior, NormalBetaPrime):
             terms = 2.0 * prior.nu_mean * (m - m0) ** 2 / (v + v0)
             terms = terms + 2.0 * prior.nu_variance * np.log((v + v0) ** 2 / (4.0 * v * v0))
@@ -239,8 +261,8 @@ class GaussianFamily(Family):
     def perturbed(self, block, columns, rng):
         """Means move about, by a deviation of theirs or so."""
         factors = block.factors.copy()
-        off = rng.normal(size=(len(factors), len(columns)))
-        factors[:, MEAN, columns] += off * np.sqrt(factors[:, VARIANCE, columns])
+        off = rng.normal(size=(factors.shape[2], len(columns))).T
+        factors[MEAN, columns] += off * np.sqrt(factors[VARIANCE, columns])
         return block._replace(factors=factors)
 
     def sample(self, block, codes, rng):
@@ -248,7 +270,7 @@ class GaussianFamily(Family):
         return rng.normal(m[codes], np.sqrt(v)[codes])
 
     def arrays(self, block, class_counts):
-        m, v = block.factors[:, MEAN].T, block.factors[:, VARIANCE].T
+        m, v = block.factors
         count = class_counts[:, None] / class_counts.sum() * block.mass
         return count, np.stack([m, v + m * m], axis=-1)
 
@@ -312,9 +334,8 @@ class GaussianFamily(Family):
 
 def moments(block: Gaussian) -> tuple[np.ndarray, np.ndarray]:
     """Means and variances in raw units, as (class, feature); a constant column has variance 0."""
-    shift, scale = block.units[SHIFT][:, None], np.nan_to_num(block.units[SCALE])[:, None]
-    m = shift + scale * block.factors[:, MEAN]
-    return m.T.copy(), (block.factors[:, VARIANCE] * scale**2).T.copy()
+    shift, scale = block.units[SHIFT], np.nan_to_num(block.units[SCALE])
+    return shift + scale * block.factors[MEAN], block.factors[VARIANCE] * scale**2
 
 
 def _centre(prior, d: int) -> tuple[np.ndarray, np.ndarray]:
@@ -341,7 +362,9 @@ def _units(tally: np.ndarray) -> tuple[np.ndarray, ...]:
     scale = np.sqrt(within + between)
     constant = scale <= 1e-14 * size  # but for rounding
     scale = np.where(constant, np.where(size > 0, size, 1.0), scale)
-    within = np.where(constant, 1.0, np.maximum(within / scale**2, 1e-6))
+    # no narrower than n rows can tell, of which the next might be the first to be different
+    least = np.maximum(1.0 / (count.sum(axis=1) + 2.0), 1e-6)
+    within = np.where(constant, 1.0, np.maximum(within / scale**2, least))
     return shift, scale, within, constant
 
 
@@ -381,33 +404,78 @@ _NARROW = 1e-290
 
 @add_scores.register(Gaussian)
 def _add_scores(block, rows, i, a, room):
-    squares, product, exponent, leverage = 0, 1, 2, 3
-    for k in range(a.shape[0]):
-        room.numbers[squares, k] = 0.0
-        room.numbers[product, k] = 1.0
+    volume, exponent = 0, 1  # rows of `room.numbers`: the volume of what is missing
+    K, work = a.shape[0], room.work
+    missing = read_row(rows.values[i], block.units, block.mass, work)
+    for k in range(K):
+        squares, leverage = distances(work, block.factors[MEAN, k], room.precisions[k])
+        a[k] -= 0.5 * (squares + room.by_class[LOG_VOLUME, k])
+        share = room.numbers[SHARES, k] * room.by_class[SLOWNESS, k]
+        room.numbers[LEVERAGE, k] += leverage / share
+    if missing == 0.0:
+        return
+    constant, calls = 0.0, 1.0
+    for k in range(K):
+        room.numbers[volume, k] = 1.0
         room.numbers[exponent, k] = 0.0
-        room.numbers[leverage, k] = 0.0
-    constant, calls = 0.0, 0.0
-    for d in range(block.factors.shape[0]):
-        x = (rows.values[i, d] - block.units[SHIFT, d]) / block.units[SCALE, d]
-        if isnan(x):
-            continue
-        constant += block.units[LOG_UNIT, d]
-        weight = 1.0 / block.mass[d]
-        for k in range(a.shape[0]):
-            z = x - block.factors[d, MEAN, k]
-            variance = block.factors[d, VARIANCE, k]
-            square = min(z * z / variance, _FAR)
-            room.numbers[squares, k] += square
-            room.numbers[product, k] *= variance
-            # d a_k / d r_k = s(x)' I(mu)^-1 s(x), of a mean and of a variance
-            room.numbers[leverage, k] += weight * (0.5 + 0.5 * square * square)
-        set_exponents_aside(room.bits, product, exponent)
-        calls += 1.0
-    logs(room.numbers, room.bits, product, exponent, calls)
-    for k in range(a.shape[0]):
-        a[k] += -constant - 0.5 * (room.numbers[squares, k] + room.numbers[product, k])
-        room.numbers[LEVERAGE, k] += room.numbers[leverage, k] / room.numbers[SHARES, k]
+    for d in range(work.shape[1]):
+        if work[SEEN, d] < work[VARIES, d]:
+            constant += 2.0 * block.units[LOG_UNIT, d]
+            for k in range(K):
+                room.numbers[volume, k] *= block.factors[VARIANCE, k, d]
+            set_exponents_aside(room.bits, volume, exponent)
+            calls += 1.0
+    set_exponents_aside(room.bits, volume, exponent)
+    logs(room.numbers, room.bits, volume, exponent, calls)
+    for k in range(K):
+        a[k] += 0.5 * (room.numbers[volume, k] + constant)
+
+
+# Loops below write one array each, so that the compiler can turn them into vector instructions.
+
+
+@vectorised
+def read_row(x, units, mass, work):
+    """Put a row into units; return how many cells are missing from columns that vary."""
+    n, missing = x.shape[0], 0.0
+    for d in range(n):
+        unit = (x[d] - units[SHIFT, d]) / units[SCALE, d]
+        work[UNIT, d] = unit if unit == unit else 0.0
+    for d in range(n):
+        unit = x[d] * units[SCALE, d]
+        seen = 1.0 if unit == unit else 0.0
+        work[SEEN, d] = seen
+        missing += work[VARIES, d] - seen
+    if all_alike(mass):  # a division costs as much as all else
+        lightness = 1.0 / mass[0]
+        for d in range(n):
+            work[LIGHTNESS, d] = work[SEEN, d] * lightness
+    else:
+        for d in range(n):
+            work[LIGHTNESS, d] = work[SEEN, d] / mass[d]
+    return missing
+
+
+@vectorised
+def all_alike(x):
+    """Whether all numbers are the same."""
+    first, others = x[0], 0
+    for d in range(x.shape[0]):
+        others += 1 if x[d] != first else 0
+    return others == 0
+
+
+@vectorised
+def distances(work, means, precisions):
+    """The squared distance of a row from a class, and how far a step would move its own score."""
+    squares, leverage = 0.0, 0.0
+    for d in range(means.shape[0]):
+        z = work[UNIT, d] - means[d]
+        square = min(z * z * precisions[d], _FAR)
+        squares += square * work[SEEN, d]
+        # d a_k / d r_k = s(x)' I(mu)^-1 s(x), of a mean and of a variance
+        leverage += work[LIGHTNESS, d] * (0.5 + 0.5 * square * square)
+    return squares, leverage
 
 
 @generic
@@ -536,86 +604,246 @@ def first_root(c, b, a):
     return min(2.0 * c / bottom, 1.0) if bottom > 0.0 else 1.0
 
 
-@helper
-def shift_factor(block, d, k, count, d_count, d_sum, d_square, decay, pull, floor, projection):
-    """Move one factor by what rows add to it, decay and prior; return the count gained, and 1 if
-    the step was shortened.
+@generic
+def strength_of(prior):
+    """Pseudo-observations, of what the prior pulls by most."""
+
+
+@strength_of.register(NormalGamma)
+@strength_of.register(NormalBetaPrime)
+def _strength(prior):
+    return max(prior.nu_mean, prior.nu_variance)
+
+
+@strength_of.register(PaperNormalGamma)
+def _strength_paper(prior):
+    return prior.nu
+
+
+class OneRow(NamedTuple):
+    """What moves the classes is the row that was read last, with weights r."""
+
+    r: np.ndarray
+
+
+class Gathered(NamedTuple):
+    """What moves the classes is what a batch has added up."""
+
+    pending: np.ndarray
+
+
+@generic
+def weight_of(source, k):
+    """The weight of a row in class k."""
+
+
+@weight_of.register(OneRow)
+def _weight_of_row(source, k):
+    return source.r[k]
+
+
+@weight_of.register(Gathered)
+def _weight_of_batch(source, k):
+    return 0.0
+
+
+@generic
+def added(source, r, k, d, mean, work):
+    """What the source adds to N, and to S and V about the mean, of one factor."""
+
+
+@added.register(OneRow)
+def _added_by_row(source, r, k, d, mean, work):
+    seen, u = r * work[SEEN, d], work[UNIT, d] - mean
+    return seen, seen * u, seen * u * u
+
+
+@added.register(Gathered)
+def _added_by_batch(source, r, k, d, mean, work):
+    return source.pending[k, 0, d], source.pending[k, 1, d], source.pending[k, 2, d]
+
+
+@generic
+def fits(projection, count, variance, inverse, new_variance, floor):
+    """Whether a whole step stays inside, so that there is no need to `land` it.
+
+    `inverse` is 1 / the new count.
     """
-    mean, variance = block.factors[d, MEAN, k], block.factors[d, VARIANCE, k]
-    to_count, to_sum, to_square = pull_of(block.prior, pull, d, count, mean, variance)
-    new_count, new_mean, new_variance, short = land(
-        projection,
-        count,
-        mean,
-        variance,
-        to_count - decay * count + d_count,
-        to_sum + d_sum,
-        to_square - decay * count * variance + d_square,
-        floor,
-    )
-    block.factors[d, MEAN, k] = new_mean
-    block.factors[d, VARIANCE, k] = new_variance
-    if block.lags.shape[0] > 0:
-        block.lags[d, MEAN, k] += block.weight[0] * (new_mean - mean)
-        block.lags[d, VARIANCE, k] += block.weight[0] * (new_variance - variance)
-    return new_count - count, short
+
+
+@fits.register(Interior)
+def _fits_interior(projection, count, variance, inverse, new_variance, floor):
+    keep = 1.0 - projection.share
+    least = max(keep * variance, _NARROW)
+    return (inverse > 0.0) & (keep * count * inverse <= 1.0) & (new_variance >= least)
+
+
+@fits.register(Check)
+def _fits_check(projection, count, variance, inverse, new_variance, floor):
+    return (inverse > 0.0) & (floor * inverse < 1.0) & (new_variance >= floor * inverse)
+
+
+@vectorised
+def shift_classes(
+    source, prior, projection, mass, means, variances, precisions, lags, weight, shares, by_class,
+    decay, pull, floor, even, work,
+):  # fmt: skip
+    """Move all factors by what the source adds to them, decay and prior.
+
+    One loop for each array that is written: these the compiler can turn into vector instructions.
+    With `even`, what rows add to the count is the same for all factors, and so is their mass.
+    Returns how many factors had their step shortened.
+    """
+    K, n = means.shape
+    shortened = 0
+    for k in range(K):
+        r = weight_of(source, k)
+        slowness = slow_down(projection, pull * strength_of(prior), shares[k])
+        share, lost = shares[k] * slowness, decay / slowness
+        if even:
+            to_count, _, _ = pull_of(prior, pull, 0, mass[0] * share, 0.0, 1.0)
+            inverse = 1.0 / ((1.0 - lost) * mass[0] * share + to_count + r)
+            for d in range(n):
+                work[INVERSE, d] = inverse
+        else:
+            for d in range(n):
+                to_count, _, _ = pull_of(prior, pull, d, mass[d] * share, 0.0, 1.0)
+                r_count, _, _ = added(source, r, k, d, 0.0, work)
+                work[INVERSE, d] = 1.0 / ((1.0 - lost) * mass[d] * share + to_count + r_count)
+        for d in range(n):
+            _, to_sum, _ = pull_of(prior, pull, d, mass[d] * share, means[k, d], variances[k, d])
+            _, r_sum, _ = added(source, r, k, d, means[k, d], work)
+            work[SHIFTED, d] = (to_sum + r_sum) * work[INVERSE, d]
+        for d in range(n):
+            _, _, to_square = pull_of(prior, pull, d, mass[d] * share, means[k, d], variances[k, d])
+            _, _, r_square = added(source, r, k, d, means[k, d], work)
+            work[NEW_VARIANCE, d] = to_square + r_square
+        for d in range(n):
+            square = (1.0 - lost) * mass[d] * share * variances[k, d] + work[NEW_VARIANCE, d]
+            new = square * work[INVERSE, d] - work[SHIFTED, d] * work[SHIFTED, d]
+            work[NEW_VARIANCE, d] = min(new, _WIDE * _WIDE)
+        astray, growth = 0, 1.0
+        for d in range(n):
+            inside = fits(
+                projection, mass[d] * share, variances[k, d],
+                work[INVERSE, d], work[NEW_VARIANCE, d], floor,
+            )  # fmt: skip
+            astray += 0 if inside else 1
+            growth *= work[NEW_VARIANCE, d] * precisions[k, d]
+        if astray > 0:
+            bring_back(
+                source, prior, projection, mass, means, variances, r, k, share, slowness, lost,
+                pull, floor, work,
+            )  # fmt: skip
+        if astray > 0 or not 1e-300 < growth < 1e300:
+            by_class[LOG_VOLUME, k] += log_growth(work, precisions, k)
+        else:
+            by_class[LOG_VOLUME, k] += log(growth)
+        by_class[SLOWNESS, k] = slowness
+        shortened += astray
+        if lags.shape[0] > 0:
+            for d in range(n):
+                lags[MEAN, k, d] += weight * work[SHIFTED, d]
+            for d in range(n):
+                lags[VARIANCE, k, d] += weight * (work[NEW_VARIANCE, d] - variances[k, d])
+        for d in range(n):
+            means[k, d] = min(max(means[k, d] + work[SHIFTED, d], -_WIDE), _WIDE)
+        for d in range(n):
+            variances[k, d] = work[NEW_VARIANCE, d]
+            precisions[k, d] = 1.0 / work[NEW_VARIANCE, d]
+    return shortened
+
+
+@helper
+def bring_back(
+    source, prior, projection, mass, means, variances, r, k, share, slowness, decay, pull, floor,
+    work,
+):  # fmt: skip
+    """Land the steps that go astray; the new mass lacks what they were shortened by."""
+    for d in range(means.shape[1]):
+        count, mean, variance = mass[d] * share, means[k, d], variances[k, d]
+        if fits(projection, count, variance, work[INVERSE, d], work[NEW_VARIANCE, d], floor):
+            continue
+        to_count, to_sum, to_square = pull_of(prior, pull, d, count, mean, variance)
+        r_count, r_sum, r_square = added(source, r, k, d, mean, work)
+        d_count = to_count - decay * count + r_count
+        d_square = to_square - decay * count * variance + r_square
+        new_count, new_mean, new_variance, _ = land(
+            projection, count, mean, variance, d_count, to_sum + r_sum, d_square, floor
+        )
+        work[NEW_MASS, d] += (new_count - count - d_count) / slowness
+        work[SHIFTED, d] = new_mean - mean
+        work[NEW_VARIANCE, d] = new_variance
+
+
+@helper
+def log_growth(work, precisions, k):
+    """By how much the logarithms of the variances of a class grow in all."""
+    grown = 0.0
+    for d in range(precisions.shape[1]):
+        grown += log(work[NEW_VARIANCE, d]) + log(precisions[k, d])
+    return grown
+
+
+@helper
+def end_mass(block, decay, pull, shares, by_class, work):
+    """Add to the new mass what decay and prior leave of the old; what rows add is there already."""
+    kept, granted = 1.0, 0.0
+    to_count, _, _ = pull_of(block.prior, pull, 0, 1.0, 0.0, 1.0)
+    for k in range(block.factors.shape[1]):
+        kept -= decay * shares[k] / by_class[SLOWNESS, k]
+        granted += to_count / by_class[SLOWNESS, k]
+    for d in range(block.mass.shape[0]):
+        block.mass[d] = max(kept * block.mass[d] + granted + work[NEW_MASS, d], _COUNT)
 
 
 @move.register(Gaussian)
 def _move(block, rows, i, r, decay, pull, floor, projection, room):
-    shortened = 0
-    for d in range(block.factors.shape[0]):
-        x = (rows.values[i, d] - block.units[SHIFT, d]) / block.units[SCALE, d]
-        missing = isnan(x)  # adds to no count and moves no moment
-        mass = block.mass[d]
-        gained = 0.0
-        for k in range(r.shape[0]):
-            own = 0.0 if missing else r[k]
-            u = 0.0 if missing else x - block.factors[d, MEAN, k]
-            count = mass * room.numbers[SHARES, k]
-            gain, short = shift_factor(
-                block, d, k, count, own, own * u, own * u * u, decay, pull, floor, projection
-            )
-            gained += gain
-            shortened += short
-        block.mass[d] = max(mass + gained, _COUNT)
+    work, mass, shares = room.work, block.mass, room.numbers[SHARES]
+    missing = read_row(rows.values[i], block.units, mass, work)
+    even = missing == 0.0 and all_alike(mass)
+    for d in range(mass.shape[0]):
+        work[NEW_MASS, d] = 0.0
+    shortened = shift_classes(
+        OneRow(r), block.prior, projection, mass, block.factors[MEAN], block.factors[VARIANCE],
+        room.precisions, block.lags, block.weight[0], shares, room.by_class,
+        decay, pull, floor, even, work,
+    )  # fmt: skip
+    total = 0.0
+    for k in range(r.shape[0]):
+        total += r[k] / room.by_class[SLOWNESS, k]
+    for d in range(mass.shape[0]):
+        work[NEW_MASS, d] += total * work[SEEN, d]
+    end_mass(block, decay, pull, shares, room.by_class, work)
     return shortened
 
 
 @gather.register(Gaussian)
 def _gather(block, rows, i, r, room):
-    for d in range(block.factors.shape[0]):
-        x = (rows.values[i, d] - block.units[SHIFT, d]) / block.units[SCALE, d]
-        if isnan(x):
-            continue
-        for k in range(r.shape[0]):
-            u = x - block.factors[d, MEAN, k]
-            room.pending[d, 0, k] += r[k]
-            room.pending[d, 1, k] += r[k] * u
-            room.pending[d, 2, k] += r[k] * u * u
+    read_row(rows.values[i], block.units, block.mass, room.work)
+    for k in range(r.shape[0]):
+        for d in range(room.pending.shape[2]):
+            more = added(OneRow(r), r[k], k, d, block.factors[MEAN, k, d], room.work)
+            for j in range(3):
+                room.pending[k, j, d] += more[j]
 
 
 @settle.register(Gaussian)
 def _settle(block, decay, pull, floor, projection, room):
-    shortened = 0
-    for d in range(block.factors.shape[0]):
-        mass = block.mass[d]
-        gained = 0.0
-        for k in range(block.factors.shape[2]):
-            d_count, d_sum, d_square = (
-                room.pending[d, 0, k],
-                room.pending[d, 1, k],
-                room.pending[d, 2, k],
-            )
-            count = mass * room.numbers[SHARES, k]
-            gain, short = shift_factor(
-                block, d, k, count, d_count, d_sum, d_square, decay, pull, floor, projection
-            )
-            gained += gain
-            shortened += short
+    work, pending, shares = room.work, room.pending, room.numbers[SHARES]
+    for d in range(work.shape[1]):
+        work[NEW_MASS, d] = 0.0
+    shortened = shift_classes(
+        Gathered(pending), block.prior, projection, block.mass, block.factors[MEAN],
+        block.factors[VARIANCE], room.precisions, block.lags, block.weight[0], shares,
+        room.by_class, decay, pull, floor, False, work,
+    )  # fmt: skip
+    for k in range(pending.shape[0]):
+        for d in range(work.shape[1]):
+            work[NEW_MASS, d] += pending[k, 0, d] / room.by_class[SLOWNESS, k]
             for j in range(3):
-                room.pending[d, j, k] = 0.0
-        block.mass[d] = max(mass + gained, _COUNT)
+                pending[k, j, d] = 0.0
+    end_mass(block, decay, pull, shares, room.by_class, work)
     return shortened
 
 

@@ -284,11 +284,11 @@ class Patience:
     def ends_calmly(self, objective: float) -> bool:
         """Whether less than `tol` is left to gain.
 
-        The distance to the optimum falls about like 1 / t^2: at half of the epochs it was four
-        times what it is now.
+        The distance to the optimum falls like a power of the epochs: at half of them it was some
+        five times what it is now.
         """
         self._trace.append(objective)
-        left = abs(self._trace[len(self._trace) // 2] - objective) / 3.0
+        left = abs(self._trace[len(self._trace) // 2 - 1] - objective) / 4.0
         return self._wait(len(self._trace) < 3 or left >= (self.tol or 0.0), objective)
 
     def _wait(self, gained: bool, value: float) -> bool:

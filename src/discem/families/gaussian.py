@@ -17,7 +17,7 @@ from .._compile import generic, helper, vectorised
 from ..exceptions import OptionError
 from ..io.rows import dense_rows
 from ..priors import NormalBetaPrime, NormalGamma, PaperNormalGamma
-from ..projections import Check, Interior, slow_down
+from ..projections import Check, Interior, positive, slow_down
 from ._logs import logs, set_exponents_aside
 from ._protocol import (
     LEVERAGE,
@@ -38,8 +38,8 @@ MEAN, VARIANCE = range(2)
 LOG_VOLUME, SLOWNESS = range(2)
 # Rows of `GaussianRoom.work`. Of columns: whether they vary. Of a row: its cells in units, 0 if
 # missing; whether they are seen; 1 / mass if so. Of a class: 1 / its new count, the change of its
-# mean, its new variance. Of all: the new mass.
-VARIES, UNIT, SEEN, LIGHTNESS, INVERSE, SHIFTED, NEW_VARIANCE, NEW_MASS = range(8)
+# mean, its new variance. Of all: the change of the mass.
+VARIES, UNIT, SEEN, LIGHTNESS, INVERSE, SHIFTED, NEW_VARIANCE, D_MASS = range(8)
 _FAR_OUT = 3.0  # deviations; what is further out should not be a cluster of its own
 _NARROWEST = 0.1  # of the variance within classes: the least that the prior expects in components
 
@@ -732,8 +732,8 @@ def shift_classes(
             growth *= work[NEW_VARIANCE, d] * precisions[k, d]
         if astray > 0:
             bring_back(
-                source, prior, projection, mass, means, variances, r, k, share, slowness, lost,
-                pull, floor, work,
+                source, prior, projection, mass, means, variances, r, k, share, lost, pull, floor,
+                work,
             )  # fmt: skip
         if astray > 0 or not 1e-300 < growth < 1e300:
             by_class[LOG_VOLUME, k] += log_growth(work, precisions, k)
@@ -756,10 +756,9 @@ def shift_classes(
 
 @helper
 def bring_back(
-    source, prior, projection, mass, means, variances, r, k, share, slowness, decay, pull, floor,
-    work,
-):  # fmt: skip
-    """Land the steps that go astray; the new mass lacks what they were shortened by."""
+    source, prior, projection, mass, means, variances, r, k, share, decay, pull, floor, work
+):
+    """Land the steps that go astray; the mass lacks what they were shortened by."""
     for d in range(means.shape[1]):
         count, mean, variance = mass[d] * share, means[k, d], variances[k, d]
         if fits(projection, count, variance, work[INVERSE, d], work[NEW_VARIANCE, d], floor):
@@ -771,7 +770,7 @@ def bring_back(
         new_count, new_mean, new_variance, _ = land(
             projection, count, mean, variance, d_count, to_sum + r_sum, d_square, floor
         )
-        work[NEW_MASS, d] += (new_count - count - d_count) / slowness
+        work[D_MASS, d] += new_count - count - d_count
         work[SHIFTED, d] = new_mean - mean
         work[NEW_VARIANCE, d] = new_variance
 
@@ -786,15 +785,13 @@ def log_growth(work, precisions, k):
 
 
 @helper
-def end_mass(block, decay, pull, shares, by_class, work):
-    """Add to the new mass what decay and prior leave of the old; what rows add is there already."""
-    kept, granted = 1.0, 0.0
+def change_mass(block, decay, pull, floor, projection, work):
+    """Change the mass of each feature by D_MASS, decay and prior."""
     to_count, _, _ = pull_of(block.prior, pull, 0, 1.0, 0.0, 1.0)
-    for k in range(block.factors.shape[1]):
-        kept -= decay * shares[k] / by_class[SLOWNESS, k]
-        granted += to_count / by_class[SLOWNESS, k]
+    granted = block.factors.shape[1] * to_count
     for d in range(block.mass.shape[0]):
-        block.mass[d] = max(kept * block.mass[d] + granted + work[NEW_MASS, d], _COUNT)
+        change = work[D_MASS, d] + granted - decay * block.mass[d]
+        block.mass[d], _ = positive(projection, block.mass[d], change, floor)
 
 
 @move.register(Gaussian)
@@ -803,7 +800,7 @@ def _move(block, rows, i, r, decay, pull, floor, projection, room):
     missing = read_row(rows.values[i], block.units, mass, work)
     even = missing == 0.0 and all_alike(mass)
     for d in range(mass.shape[0]):
-        work[NEW_MASS, d] = 0.0
+        work[D_MASS, d] = 0.0
     shortened = shift_classes(
         OneRow(r), block.prior, projection, mass, block.factors[MEAN], block.factors[VARIANCE],
         room.precisions, block.lags, block.weight[0], shares, room.by_class,
@@ -811,10 +808,10 @@ def _move(block, rows, i, r, decay, pull, floor, projection, room):
     )  # fmt: skip
     total = 0.0
     for k in range(r.shape[0]):
-        total += r[k] / room.by_class[SLOWNESS, k]
+        total += r[k]
     for d in range(mass.shape[0]):
-        work[NEW_MASS, d] += total * work[SEEN, d]
-    end_mass(block, decay, pull, shares, room.by_class, work)
+        work[D_MASS, d] += total * work[SEEN, d]
+    change_mass(block, decay, pull, floor, projection, work)
     return shortened
 
 
@@ -832,7 +829,7 @@ def _gather(block, rows, i, r, room):
 def _settle(block, decay, pull, floor, projection, room):
     work, pending, shares = room.work, room.pending, room.numbers[SHARES]
     for d in range(work.shape[1]):
-        work[NEW_MASS, d] = 0.0
+        work[D_MASS, d] = 0.0
     shortened = shift_classes(
         Gathered(pending), block.prior, projection, block.mass, block.factors[MEAN],
         block.factors[VARIANCE], room.precisions, block.lags, block.weight[0], shares,
@@ -840,10 +837,10 @@ def _settle(block, decay, pull, floor, projection, room):
     )  # fmt: skip
     for k in range(pending.shape[0]):
         for d in range(work.shape[1]):
-            work[NEW_MASS, d] += pending[k, 0, d] / room.by_class[SLOWNESS, k]
+            work[D_MASS, d] += pending[k, 0, d]
             for j in range(3):
                 pending[k, j, d] = 0.0
-    end_mass(block, decay, pull, shares, room.by_class, work)
+    change_mass(block, decay, pull, floor, projection, work)
     return shortened
 
 

@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 import zoo
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from zoo_laws import Trained
@@ -122,7 +122,13 @@ def test_sorted_streams_do_not_forget_all(estimator, loss):
 
 # --- random data ----------------------------------------------------------------------------------
 
-few = settings(max_examples=15, derandomize=True, deadline=None, database=None)
+few = settings(
+    max_examples=15,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    phases=[Phase.explicit, Phase.generate],  # every step of a shrinking would be two fits
+)
 seeds = st.integers(0, 2**32 - 1)
 spoilt = st.builds(
     zoo.Spoiling,

@@ -150,6 +150,11 @@ def weights_of_all_sizes(n: int, rng: Rng) -> np.ndarray:
     return np.where(rng.random(n) < 0.1, 0.0, 10 ** rng.uniform(0, 6, n))
 
 
+def uneven_weights(n: int, rng: Rng) -> np.ndarray:
+    """From 0 to 10, so that no few rows are all there is."""
+    return np.where(rng.random(n) < 0.1, 0.0, 10 ** rng.uniform(-1, 1, n))
+
+
 # --- tables ---------------------------------------------------------------------------------------
 
 
@@ -532,7 +537,7 @@ def random_table(
     if spoilt.missing:
         X = with_holes(X, spoilt.missing, rng)
     y = mislabelled(y, spoilt.wrong, rng)
-    return known(cut(X, y, n, weights_of_all_sizes(n, rng) if spoilt.weighted else None))
+    return known(cut(X, y, n, uneven_weights(n, rng) if spoilt.weighted else None))
 
 
 def random_counts(
@@ -545,7 +550,7 @@ def random_counts(
     lengths[rng.random(len(y)) < spoilt.missing] = 0
     X = documents(y, rng, lengths, words, contrast)
     y = mislabelled(y, spoilt.wrong, rng)
-    sample = cut(X, y, n, weights_of_all_sizes(n, rng) if spoilt.weighted else None)
+    sample = cut(X, y, n, uneven_weights(n, rng) if spoilt.weighted else None)
     if spoilt.repeated:
         twice = np.tile(np.arange(n), 2)
         weight = None if sample.weight is None else sample.weight[twice]

@@ -9,7 +9,7 @@ import zoo
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from zoo_laws import Trained
+from zoo_laws import POINTS, Trained
 
 from discem import (
     Blend,
@@ -98,7 +98,7 @@ def test_much_nll_in_the_blend_is_nll(name, member):
     heavier = sample._replace(weight=kappa * blend.weight)
     nll = Trained(estimator(loss="nll", prior=prior, random_state=0), heavier)
     apart = np.abs(np.exp(blend.log_proba) - np.exp(nll.log_proba)).max(axis=1)
-    assert apart.mean() <= 0.05
+    assert apart.mean() <= 0.1
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -145,7 +145,8 @@ discriminative = st.sampled_from(["ncll", "hinge", "blend"])
 def obeys_all_laws(estimator, loss, sample):
     nll, model = (Trained(estimator(loss=each, random_state=0), sample) for each in ("nll", loss))
     assert nll.broken_laws(None) == []
-    assert model.broken_laws(nll) == []
+    # they may have more parameters than rows, and wrong labels besides
+    assert model.broken_laws(nll, POINTS + model.price_of_few_rows()) == []
 
 
 @few

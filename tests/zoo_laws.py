@@ -135,9 +135,9 @@ class Trained:
             return f"a warning, but it has converged: {self.warnings[0]}"
         return ""
 
-    def less_accurate_than(self, nll: Trained) -> str:
+    def less_accurate_than(self, nll: Trained, allowed: float = POINTS) -> str:
         lost = nll.correct.astype(float) - self.correct
-        if _mean(lost) <= POINTS + _noise(lost):
+        if _mean(lost) <= allowed + _noise(lost):
             return ""
         return f"accuracy {self.correct.mean():.3f}, under nll {nll.correct.mean():.3f}"
 
@@ -152,18 +152,19 @@ class Trained:
     def price_of_few_rows(self) -> float:
         """What p free parameters cost that n rows have to tell: p / 2n nats, as in Akaike's rule.
 
-        Training to classify pays it in full, counting hardly; no optimiser can do anything about
-        it. (At the exact optimum of the default objective, by L-BFGS, it is up to 0.2.)
+        Training to classify pays it in full, counting hardly, and no optimiser can help it: at the
+        exact optimum of the default objective, by L-BFGS, every fifth random table has lost more
+        accuracy than noise and `POINTS` allow, up to 0.2; none more log-loss than is allowed here.
         """
         effective = self.weight.sum() ** 2 / (self.weight**2).sum()
         p = sum(part.size for part in self.core.mu_.values())
         return min(p / (2 * effective), DEAREST)
 
-    def broken_laws(self, nll: Trained | None) -> list[str]:
+    def broken_laws(self, nll: Trained | None, allowed: float = POINTS) -> list[str]:
         """All that is wrong, beside the model trained under NLL if this is another."""
         found = [self.not_finite(), self.worse_than_its_start(), self.warned_wrongly()]
         if nll is not None:
-            found += [self.less_accurate_than(nll), self.larger_log_loss_than(nll)]
+            found += [self.less_accurate_than(nll, allowed), self.larger_log_loss_than(nll)]
         return [text for text in found if text]
 
 

@@ -259,7 +259,7 @@ def two_hundred_classes(rng):
 @table
 def more_columns_than_rows(rng):
     y = labels(rng, 30, 3)
-    return cut(bells(y, rng, 100, gap=0.3), y, 30)
+    return cut(bells(y, rng, 100, gap=0.5), y, 30)
 
 
 @table

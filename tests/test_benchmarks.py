@@ -97,6 +97,24 @@ def test_scale_prints_and_writes_every_size(tmp_path):
             assert size["memory_ratio"] > 0
 
 
+def test_zoo_repeats_a_case_by_its_name(tmp_path):
+    out = tmp_path / "zoo.json"
+    printed = run("zoo.py", "--tables", 2, "--counts", 0, "--json", out)
+    written = json.loads(out.read_text())
+    assert written["versions"]["discem"]
+    assert [result["case"] for result in written["results"]] == ["t0", "t0", "t1", "t1"]
+    assert "2 cases of seed 0" in printed
+    for result in written["results"]:
+        assert result["model"] in printed
+        assert result["log_loss"]["nll"] >= 0
+    again = tmp_path / "again.json"
+    run("zoo.py", "--case", "t1", "--json", again)
+    repeated = json.loads(again.read_text())["results"]
+    for one, other in zip(written["results"][2:], repeated, strict=True):
+        del one["seconds"], other["seconds"]
+        assert one == other
+
+
 def test_versions_compares_a_tree_with_itself(tmp_path):
     tree, out = BENCHMARKS.parent, tmp_path / "versions.json"
     printed = run("versions.py", tree, tree, "--only", "numbers", "--repeat", 1, "--json", out)

@@ -1,0 +1,196 @@
+"""Defaults on data that nobody had in mind: the laws of every fit, over the zoo."""
+
+import zlib
+from functools import cache
+
+import numpy as np
+import pytest
+import zoo
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from zoo_laws import POINTS, Trained
+
+from discem import (
+    Blend,
+    Dirichlet,
+    GaussianNB,
+    MixtureClassifier,
+    MultinomialNB,
+    NormalGamma,
+    TextClassifier,
+    TopicClassifier,
+)
+from discem.losses import LOSSES
+
+# Mixtures of hundreds of components, or over a hundred columns, would take longer than all others.
+TOO_LONG = {"two_hundred_classes", "one_hot_of_categories"}
+# What has no text: parts of words, and words that no one would write down.
+NO_TEXT = {"weighted_words", "a_document_of_a_million_words", "a_word_500_times_in_each_document"}
+
+ESTIMATORS = {
+    "GaussianNB": (GaussianNB, list(zoo.TABLES)),
+    "MixtureClassifier": (MixtureClassifier, [name for name in zoo.TABLES if name not in TOO_LONG]),
+    "MixtureClassifier on words": (MixtureClassifier, list(zoo.COUNTS)),
+    "MultinomialNB": (MultinomialNB, list(zoo.COUNTS)),
+    "TopicClassifier": (TopicClassifier, list(zoo.COUNTS)),
+    "TextClassifier": (TextClassifier, [name for name in zoo.COUNTS if name not in NO_TEXT]),
+}
+NAIVE = ("GaussianNB", "MultinomialNB")  # whose NLL has a closed form
+
+
+def cases(names=ESTIMATORS, losses=LOSSES):
+    """Estimator, member and loss, NLL first: others are held against it."""
+    return pytest.mark.parametrize(
+        "name, member, loss",
+        [
+            (name, member, loss)
+            for name in names
+            for member in ESTIMATORS[name][1]
+            for loss in (*losses, *(["auto"] if name == "TextClassifier" else []))
+        ],
+    )
+
+
+@cache
+def sample_of(name, member):
+    rng = np.random.default_rng(zlib.crc32(member.encode()))
+    drawn = (zoo.TABLES | zoo.COUNTS)[member](rng)
+    return zoo.as_texts(drawn) if name == "TextClassifier" else drawn
+
+
+@cache
+def trained(name, member, loss):
+    """The default fit, once for all laws."""
+    return Trained(ESTIMATORS[name][0](loss=loss, random_state=0), sample_of(name, member))
+
+
+# --- the laws -------------------------------------------------------------------------------------
+
+
+@cases()
+def test_defaults_do_no_harm(name, member, loss):
+    """All is finite; training gains, and warns if it did not converge; NLL is not much better."""
+    nll = None if loss == "nll" else trained(name, member, "nll")
+    broken = trained(name, member, loss).broken_laws(nll)
+    assert not broken, "; ".join(broken)
+
+
+@cases(NAIVE, ["ncll"])
+def test_half_the_step_ends_alike(name, member, loss):
+    """Training ends where the objective says, not where its steps happen to lead."""
+    whole = trained(name, member, loss)
+    rule = whole.core.learner_.rule
+    half = {"step": lambda t: rule.schedule(t) / 2, "projection": rule.projection}
+    again = Trained(clone(whole.core).set_params(**half), whole.sample)
+    difference, gain = abs(again.end - whole.end), abs(whole.start - whole.end)
+    assert difference <= 0.01 * whole.weight.sum() + 0.05 * gain
+
+
+@pytest.mark.parametrize(
+    "name, member", [(name, member) for name in NAIVE for member in ESTIMATORS[name][1]]
+)
+def test_much_nll_in_the_blend_is_nll(name, member):
+    """The closed form of NLL, of rows that weigh kappa times as much."""
+    estimator, sample, kappa = ESTIMATORS[name][0], sample_of(name, member), 1e3
+    prior = NormalGamma() if name == "GaussianNB" else Dirichlet(1.0)
+    blend = Trained(estimator(loss=Blend(kappa), prior=prior, random_state=0), sample)
+    heavier = sample._replace(weight=kappa * blend.weight)
+    nll = Trained(estimator(loss="nll", prior=prior, random_state=0), heavier)
+    apart = np.abs(np.exp(blend.log_proba) - np.exp(nll.log_proba)).max(axis=1)
+    assert apart.mean() <= 0.1
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("estimator", [GaussianNB, MultinomialNB, TopicClassifier])
+def test_sorted_streams_do_not_forget_all(estimator, loss):
+    """One class after another: at least half of what counting would know is known at the end."""
+    rng = np.random.default_rng(0)
+    y = zoo.labels(rng, 300, 3)
+    make = zoo.bells if estimator is GaussianNB else zoo.documents
+    X, y, _, X_fresh, y_fresh = zoo.cut(make(y, rng, 20), y, 300)
+    accuracy = {}
+    for each in {loss, "nll"}:
+        model = estimator(loss=each, random_state=0)
+        for part in np.array_split(np.argsort(y, kind="stable"), 10):
+            model.partial_fit(X[part], y[part])
+        assert np.isfinite(model.predict_joint_log_proba(X_fresh)).all()
+        accuracy[each] = model.score(X_fresh, y_fresh)
+    guess = np.bincount(y_fresh).max() / len(y_fresh)
+    assert accuracy[loss] >= (guess + accuracy["nll"]) / 2
+
+
+# --- random data ----------------------------------------------------------------------------------
+
+few = settings(
+    max_examples=15,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    phases=[Phase.explicit, Phase.generate],  # every step of a shrinking would be two fits
+)
+seeds = st.integers(0, 2**32 - 1)
+spoilt = st.builds(
+    zoo.Spoiling,
+    uneven=st.sampled_from([0.0, 0.5, 1.0]),
+    wrong=st.sampled_from([0.0, 0.0, 0.4]),
+    missing=st.sampled_from([0.0, 0.0, 0.3]),
+    weighted=st.booleans(),
+    shifted=st.booleans(),
+    repeated=st.booleans(),
+)
+discriminative = st.sampled_from(["ncll", "hinge", "blend"])
+
+
+def obeys_all_laws(estimator, loss, sample):
+    nll, model = (Trained(estimator(loss=each, random_state=0), sample) for each in ("nll", loss))
+    # they may have more parameters than rows, and wrong labels besides
+    allowed = POINTS + model.price_of_few_rows()
+    broken = nll.broken_laws(None) + model.broken_laws(nll, allowed)
+    assert not broken, "; ".join(broken)
+
+
+@few
+@given(
+    seed=seeds,
+    n=st.integers(40, 200),
+    K=st.integers(2, 6),
+    kinds=st.lists(st.sampled_from(sorted(zoo.KINDS)), min_size=1, max_size=8),
+    spoilt=spoilt,
+    estimator=st.sampled_from([GaussianNB, MixtureClassifier]),
+    loss=discriminative,
+)
+def test_random_tables_do_no_harm(seed, n, K, kinds, spoilt, estimator, loss):
+    sample = zoo.random_table(np.random.default_rng(seed), n, K, kinds, spoilt)
+    obeys_all_laws(estimator, loss, sample)
+
+
+@few
+@given(
+    seed=seeds,
+    n=st.integers(40, 200),
+    K=st.integers(2, 6),
+    words=st.integers(2, 150),
+    contrast=st.sampled_from([0.0, 0.5, 1.5]),
+    spoilt=spoilt,
+    estimator=st.sampled_from([MultinomialNB, TopicClassifier, MixtureClassifier]),
+    loss=discriminative,
+)
+def test_random_counts_do_no_harm(seed, n, K, words, contrast, spoilt, estimator, loss):
+    sample = zoo.random_counts(np.random.default_rng(seed), n, K, words, contrast, spoilt)
+    obeys_all_laws(estimator, loss, sample)
+
+
+# --- the zoo itself -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("member", zoo.TABLES | zoo.COUNTS)
+def test_members_are_drawn_alike_and_know_all_classes(member):
+    draw = (zoo.TABLES | zoo.COUNTS)[member]
+    one, two = (draw(np.random.default_rng(0)) for _ in range(2))
+    for first, second in zip(one, two, strict=True):
+        dense = [x.toarray() if hasattr(x, "toarray") else x for x in (first, second)]
+        np.testing.assert_equal(*dense)
+    assert set(one.y_fresh) <= set(one.y)
+    assert one.X.shape[1] == one.X_fresh.shape[1]
+    assert len(one.y_fresh) >= 100

@@ -146,6 +146,10 @@ class GenerativeClassifier(Joint, BaseEstimator):
         return self.learner_.history
 
     @property
+    def stream_(self) -> Record:
+        return self.learner_.stream
+
+    @property
     def n_iter_(self) -> int:
         return self.learner_.epochs
 
@@ -250,7 +254,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         loss = resolve_loss(self.loss) if len(self.classes_) > 1 else NLL()
         learner.rule = learner.rule._replace(loss=loss, n=self._spread(self._seen))
         batch.family.prepare(learner.state.features, batch.rows)
-        learner.epoch(Data(batch.rows, batch.targets, batch.weights / self._weight_unit), order)
+        learner.batch(Data(batch.rows, batch.targets, batch.weights / self._weight_unit), order)
         return self
 
     # --- before training --------------------------------------------------------------------------

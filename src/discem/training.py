@@ -92,6 +92,14 @@ class Learner:
             state = models.with_average(state, state, 0.0)
         self.state, self._model = state, None
 
+    def forget(self, steps: int) -> None:
+        """Let the average so far weigh what that of so many steps would, if one is kept."""
+        if models.averages(self.state):
+            weight = steps * (steps + 1) * (2 * steps + 1) / 6  # the sum of t^2
+            past = models.averaged(self.state)
+            self.state, self._model = models.with_average(self.state, past, weight), None
+            self.rule = self.rule._replace(since=self.t - steps)
+
     # --- passes over rows -------------------------------------------------------------------------
 
     def learn(self, data: Data, order: np.ndarray, show: Callable | None = None) -> np.ndarray:

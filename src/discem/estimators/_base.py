@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from ..training import Learner, Plan, Record, train
 from . import _input
 from ._input import NUMBER
 from ._joint import Joint
+from ._runs import LabelRuns
 
 PROJECTIONS: dict[str, Any] = {"interior": Interior(), "check": Check()}
 AUTO_DAMPING = 0.05  # of automatic steps, which are large at first and become small
@@ -140,6 +142,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
     class_count_: np.ndarray
     n_features_in_: int
     learner_: Learner
+    _runs: LabelRuns | None = None  # of a stream
 
     @property
     def history_(self) -> list[Record]:
@@ -198,6 +201,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
                     f"warm_start: the model knows classes {self.classes_}, y has {batch.classes}"
                 )
             self.learner_.rule = self.learner_.rule._replace(loss=loss)
+            self.learner_.stream = {}
             unit = _unit(batch, rows)
         data = Data(batch.rows, batch.targets, batch.weights / unit)
         train(self.learner_, data, rows, held, self._plan(batch.targets), rng)
@@ -245,6 +249,8 @@ class GenerativeClassifier(Joint, BaseEstimator):
             self._start(batch, _unit(batch, order), rng, stream=True)
             self._seen = 0.0
         else:
+            if not self.stream_:  # after `fit`, whose many passes would outweigh all that comes
+                self.learner_.forget(self._steps_of_a_pass())
             self.grow(batch.found.get("n_features_in_", 0))
             self._add_classes(batch.classes)
             parts = list(batch.targets.parts(batch.weights))
@@ -254,6 +260,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         loss = resolve_loss(self.loss) if len(self.classes_) > 1 else NLL()
         learner.rule = learner.rule._replace(loss=loss, n=self._spread(self._seen))
         batch.family.prepare(learner.state.features, batch.rows)
+        self._watch_order(batch.targets.codes[order])
         learner.batch(Data(batch.rows, batch.targets, batch.weights / self._weight_unit), order)
         return self
 
@@ -381,6 +388,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         self._prior_shift = np.zeros(len(batch.classes))
         self._weight_unit = unit
         self._seen = total
+        self._runs = None
 
     def _class_prior(self, family: Family, prior: Any, alpha: float) -> ClassPrior:
         return ClassPrior(alpha, family.keeps_mass(prior), family.lifts_to_prior)
@@ -430,6 +438,19 @@ class GenerativeClassifier(Joint, BaseEstimator):
             self.learner_.restart(models.with_features(self.learner_.state, n_features))
             self.n_features_in_ = n_features
 
+    def _watch_order(self, codes: np.ndarray) -> None:
+        """Warn of labels that come in long runs, where their order matters."""
+        if self._runs is None:
+            self._runs = LabelRuns(np.zeros(len(self.classes_)))
+        self._runs.add(codes)
+        if self._mixed or not self._is_generative():
+            self._runs.warn(stacklevel=4)
+
+    def _steps_of_a_pass(self) -> int:
+        """How many steps the rows seen so far would be, if each had been seen once."""
+        rows = self._seen / self._weight_unit / self.learner_.rule.batch
+        return min(math.ceil(rows), self.learner_.t)
+
     def _add_classes(self, classes: np.ndarray) -> None:
         """Make room for classes that the model has not met; `classes` are all."""
         if len(classes) == len(self.classes_):
@@ -440,7 +461,10 @@ class GenerativeClassifier(Joint, BaseEstimator):
         state = self.learner_.state
         mass = float(models.class_counts(state).sum()) / max(self._seen, 1.0)
         self.learner_.restart(models.with_classes(state, order, mass))
+        self.learner_.forget(len(self.classes_))  # it is of models that did not know these classes
         self.class_count_ = np.append(self.class_count_, 0.0)[order]
+        if self._runs is not None:
+            self._runs.arrange(order)
         self._prior_shift = np.append(self._prior_shift, 0.0)[order]
         self.classes_ = classes
 

@@ -217,12 +217,20 @@ class GenerativeClassifier(Joint, BaseEstimator):
         What a stream lacks is filled in as follows. Moments that the prior takes from the data are
         those of the first batch. The number n that the prior is spread over is `total_samples`, or
         the rows seen so far. A class never seen before starts at the prior's centre with the mass
-        of one row among those seen; while there is a single class its rows are counted (NLL). A
-        row of the mean weight of the first batch takes a whole step.
+        of one row among those seen, and a running average then forgets what came before; while
+        there is a single class its rows are counted (NLL). A row of the mean weight of the first
+        batch takes a whole step. After `fit`, a running average goes on as if that had been one
+        pass.
+
+        Rows should come in no particular order: labels in long runs teach one class at a time, and
+        raise a `SortedStreamWarning`.
 
         Parameters
         ----------
-        X, y, sample_weight : as for `fit`
+        X, sample_weight : as for `fit`
+        y : array-like of shape (n_samples,) or (n_samples, n_classes)
+            As for `fit`. After the first batch all rows may be unlabelled, and the columns of a
+            matrix are those of `classes_`.
         classes : array-like, optional
             Classes to know from the start. Not needed: new classes may appear in any batch.
 

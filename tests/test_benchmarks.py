@@ -189,3 +189,12 @@ def test_a_process_answers_or_says_why_not(benchmarks):
         in_process(divmod, 7, 0)
     with pytest.raises(FailedError, match="stopped after"):
         in_process(sum, range(10**10), limit=0.2)
+
+
+def test_streams_writes_costs_and_orders(tmp_path):
+    out = tmp_path / "streams.json"
+    printed = run("streams.py", "--calls", 8, "--json", out)
+    written = json.loads(out.read_text())
+    assert all(name in printed for name in written["costs"])
+    assert all(figures["late"] > 0 for figures in written["costs"].values())
+    assert written["orders"]["GaussianNB"]["1"] > written["orders"]["GaussianNB"]["3000"]

@@ -251,8 +251,9 @@ def test_bad_data_is_one_line(stream, bad, tmp_path):
     )
     assert "line 1: expected label<TAB>text" in told("a.txt", b"hello\n")
     assert "line 1: cannot be read as UTF-8" in told("a.txt", b"a\t\xff\n")
-    assert "cannot be read" in told("a.txt.gz", gzip.compress(b"a\tb\n" * 999)[:-9])
     assert not (tmp_path / "m").exists()
+    assert "cannot be read" in told("a.txt.gz", gzip.compress(b"a\tbad\n" * 999)[:-9])
+    assert (tmp_path / "m").exists() == bool(stream)  # what could be read of it is learnt
 
 
 def test_version_help_and_unknown_commands(bad, good):
@@ -296,8 +297,18 @@ def test_a_bad_line_in_a_stream_keeps_what_came_before(bad, tmp_path):
         input=lines(corpus(25)) + "no tab\n",
     )
     assert "standard input, line 26: expected label<TAB>text" in told
-    assert f"{tmp_path / 'm'} has learnt the first 20 of these documents" in told
-    assert discem.load(tmp_path / "m").n_documents_ == 20
+    assert f"{tmp_path / 'm'} has learnt the first 25 of these documents" in told
+    assert discem.load(tmp_path / "m").n_documents_ == 25
+
+
+def test_a_stream_that_is_sorted_is_told_of_once(run, tmp_path):
+    result = run(
+        *("fit", "-", "--stream", "--batch-size", 10, "-o", tmp_path / "m"),
+        input=lines(sorted(corpus(120))),
+    )
+    assert result.exit_code == 0
+    (told,) = result.stderr.splitlines()
+    assert told.startswith("discem: the labels of this stream come in long runs")
 
 
 def send(signum, when):

@@ -137,6 +137,19 @@ def test_batches():
     assert list(batches([], 2)) == []
 
 
+@pytest.mark.parametrize("good", [2, 3])
+def test_a_bad_line_comes_after_the_good_ones(good):
+    def lines():
+        yield from range(good)
+        raise InputError("line 4")
+
+    found = []
+    with pytest.raises(InputError, match="line 4"):
+        for batch in batches(lines(), 2):
+            found += batch
+    assert found == list(range(good))
+
+
 def test_columns_have_names(tmp_path):
     for end, content in (("csv", "y,body\n1,hello\n"), ("jsonl", '{"body": "hello", "y": 1}\n')):
         path = write(tmp_path / f"mail.{end}", content)

@@ -975,19 +975,18 @@ def test_interrupted_before_anything_is_trained(when, monkeypatch):
         assert model.predict(["zebra", "okapi"]).tolist() == ["a", "b"]
 
 
-def test_interrupted_while_a_batch_is_counted(monkeypatch):
+@pytest.mark.parametrize("when", ["extended", "Bag.weigh"])  # words are known, documents counted
+def test_interrupted_while_a_batch_is_counted(when, monkeypatch):
     X, y = corpus(60)
     model, twin = (streamed(X, y) for _ in range(2))
 
-    class Interrupting(CountVectorizer):
-        def get_feature_names_out(self):
-            yield from ["aardvark", "zebra"]
-            raise KeyboardInterrupt
+    def interrupt(*_):
+        raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("sklearn.feature_extraction.text.CountVectorizer", Interrupting)
+        patch.setattr(f"discem.io.bag.{when}", interrupt)
         with pytest.raises(KeyboardInterrupt):
-            model.partial_fit(["aardvark zebra okapi"], ["zoo"])
+            model.partial_fit([f"aardvark zebra okapi {X[0]}"], ["zoo"])
     same(model, twin, [*X, "zebra"])
     for one in (model, twin):
         one.partial_fit(["aardvark zebra okapi"], ["zoo"])

@@ -1,4 +1,4 @@
-"""Errors that name what was wrong. Each is also the built-in error scikit-learn users expect."""
+"""Errors that name what was wrong. Each is also the built-in one that scikit-learn users expect."""
 
 
 class DiscemError(Exception):
@@ -19,3 +19,7 @@ class ModelFileError(DiscemError, ValueError):
 
 class MissingExtraError(DiscemError, ImportError):
     """An optional dependency that is not installed."""
+
+
+class SortedStreamWarning(UserWarning):
+    """Labels of a stream come in long runs, from which a model learns the last classes only."""

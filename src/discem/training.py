@@ -29,6 +29,7 @@ from .progress import Progress
 from .schedules import scaled, step_sizes
 
 MEASURED = ("loss", "nll", "ncll", "hinge", "accuracy")
+WINDOW = 100  # batches of a stream that stay on record
 _ROUNDING = 1e-12
 _WORK = 2e7  # visits of numbers between two looks at the clock and at Ctrl-C
 
@@ -83,6 +84,7 @@ class Learner:
         self.t = 0  # steps taken
         self.epochs = 0
         self.history: list[Record] = []
+        self.stream: Record = {}  # the means of all batches of a stream, and their sums
         self._model: Any = None
 
     @property
@@ -112,6 +114,14 @@ class Learner:
         if models.averages(self.state) and not models.averages(state):
             state = models.with_average(state, state, 0.0)
         self.state, self._model = state, None
+
+    def forget(self, steps: int) -> None:
+        """Let the average so far weigh what that of so many steps would, if one is kept."""
+        if models.averages(self.state):
+            weight = steps * (steps + 1) * (2 * steps + 1) / 6  # the sum of t^2
+            past = models.averaged(self.state)
+            self.state, self._model = models.with_average(self.state, past, weight), None
+            self.rule = self.rule._replace(since=self.t - steps)
 
     # --- passes over rows -------------------------------------------------------------------------
 
@@ -144,6 +154,20 @@ class Learner:
         record["shortened"] = float(figures[SHORTENED] / max(figures[ROWS], 1.0))
         record["seconds"] = time.perf_counter() - begun
         self.history.append(record)
+        return record
+
+    def batch(self, data: Data, order: np.ndarray) -> Record:
+        """Take one pass over the next rows of a stream; the last ones, and all, are on record."""
+        record = self.epoch(data, order)
+        del self.history[:-WINDOW]
+        weight = float(data.weights[order][data.targets.labelled[order]].sum())
+        parts = {"rows": len(order), "weight": weight, "seconds": record["seconds"], "batches": 1}
+        sums = {name: self.stream.get(name, 0) + value for name, value in parts.items()}
+        share = weight / max(sums["weight"], 1e-300)
+        for name in MEASURED:
+            mean = self.stream.get(name, 0.0)
+            sums[name] = mean + share * (record[name] - mean)
+        self.stream = sums
         return record
 
     def score(self, rows: Any, order: np.ndarray | None = None) -> np.ndarray:
@@ -187,12 +211,13 @@ class Learner:
         """What a file says of a learner: all but the engine, which is not of the model."""
         history = json.dumps(self.history)  # thousands of small dicts are slow to write one by one
         fields = {"state": self.state, "rule": self.rule, "t": self.t, "epochs": self.epochs}
-        return fields | {"history": history}
+        return fields | {"history": history, "stream": json.dumps(self.stream)}
 
     @classmethod
-    def from_fields(cls, state, rule, t=0, epochs=0, history="[]") -> Learner:
+    def from_fields(cls, state, rule, t=0, epochs=0, history="[]", stream="{}") -> Learner:
         learner = cls(state, rule)
         learner.t, learner.epochs, learner.history = t, epochs, json.loads(history)
+        learner.stream = json.loads(stream)
         return learner
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -239,7 +241,10 @@ class _Stream:
 
     def _take(self, batch: list[Document], save_every: int) -> None:
         model = self.model
-        model.partial_fit([text for _, text in batch], [label for label, _ in batch])
+        with warnings.catch_warnings(record=True) as caught:
+            model.partial_fit([text for _, text in batch], [label for label, _ in batch])
+        for each in caught:
+            print(f"discem: {each.message}", file=sys.stderr, flush=True)
         self.learnt += len(batch)
         if self.learnt - self.saved >= save_every:
             self._save()

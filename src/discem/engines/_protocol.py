@@ -31,6 +31,7 @@ class Rule(NamedTuple):
     schedule: Schedule  # step number -> step size
     n: float  # observations that the prior is spread over
     batch: int  # rows per step
+    since: int = 0  # steps before those that the running average is of
 
 
 class Done(NamedTuple):

@@ -146,7 +146,7 @@ class Sequential:
             part = order[first : first + chunk]
             steps = -(-len(part) // batch)
             rho = step_sizes(rule.schedule, t + 1, steps)
-            share = np.arange(t + 1, t + steps + 1, dtype=np.float64) ** 2
+            share = (np.arange(t + 1, t + steps + 1, dtype=np.float64) - rule.since) ** 2
             sweep(
                 state, compiled_form(rule.loss), rule.projection, stride, *data, part,
                 rho, share, rule.n, w, room, figures,

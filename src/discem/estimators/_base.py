@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from ..training import Learner, Plan, Record, train
 from . import _input
 from ._input import NUMBER
 from ._joint import Joint
+from ._runs import LabelRuns
 
 PROJECTIONS: dict[str, Any] = {"interior": Interior(), "check": Check()}
 AUTO_DAMPING = 0.05  # of automatic steps, which are large at first and become small
@@ -144,10 +146,15 @@ class GenerativeClassifier(Joint, BaseEstimator):
     class_count_: np.ndarray
     n_features_in_: int
     learner_: Learner
+    _runs: LabelRuns | None = None  # of a stream
 
     @property
     def history_(self) -> list[Record]:
         return self.learner_.history
+
+    @property
+    def stream_(self) -> Record:
+        return self.learner_.stream
 
     @property
     def n_iter_(self) -> int:
@@ -198,6 +205,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
                     f"warm_start: the model knows classes {self.classes_}, y has {batch.classes}"
                 )
             self.learner_.rule = self.learner_.rule._replace(loss=loss)
+            self.learner_.stream = {}
             unit = _unit(batch, rows)
         data = Data(batch.rows, batch.targets, batch.weights / unit)
         train(self.learner_, data, rows, held, self._plan(batch.targets), rng)
@@ -213,12 +221,20 @@ class GenerativeClassifier(Joint, BaseEstimator):
         What a stream lacks is filled in as follows. Moments that the prior takes from the data are
         those of the first batch. The number n that the prior is spread over is `total_samples`, or
         the rows seen so far. A class never seen before starts at the prior's centre with the mass
-        of one row among those seen; while there is a single class its rows are counted (NLL). A
-        row of the mean weight of the first batch takes a whole step.
+        of one row among those seen, and a running average then forgets what came before; while
+        there is a single class its rows are counted (NLL). A row of the mean weight of the first
+        batch takes a whole step. After `fit`, a running average goes on as if that had been one
+        pass.
+
+        Rows should come in no particular order: labels in long runs teach one class at a time, and
+        raise a `SortedStreamWarning`.
 
         Parameters
         ----------
-        X, y, sample_weight : as for `fit`
+        X, sample_weight : as for `fit`
+        y : array-like of shape (n_samples,) or (n_samples, n_classes)
+            As for `fit`. After the first batch all rows may be unlabelled, and the columns of a
+            matrix are those of `classes_`.
         classes : array-like, optional
             Classes to know from the start. Not needed: new classes may appear in any batch.
 
@@ -245,6 +261,8 @@ class GenerativeClassifier(Joint, BaseEstimator):
             self._start(batch, _unit(batch, order), rng, stream=True)
             self._seen = 0.0
         else:
+            if not self.stream_:  # after `fit`, whose many passes would outweigh all that comes
+                self.learner_.forget(self._steps_of_a_pass())
             self.grow(batch.found.get("n_features_in_", 0))
             self._add_classes(batch.classes)
             parts = list(batch.targets.parts(batch.weights))
@@ -254,7 +272,8 @@ class GenerativeClassifier(Joint, BaseEstimator):
         loss = resolve_loss(self.loss) if len(self.classes_) > 1 else NLL()
         learner.rule = learner.rule._replace(loss=loss, n=self._spread(self._seen))
         batch.family.prepare(learner.state.features, batch.rows)
-        learner.epoch(Data(batch.rows, batch.targets, batch.weights / self._weight_unit), order)
+        self._watch_order(batch.targets.codes[order])
+        learner.batch(Data(batch.rows, batch.targets, batch.weights / self._weight_unit), order)
         return self
 
     # --- before training --------------------------------------------------------------------------
@@ -381,6 +400,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         self._prior_shift = np.zeros(len(batch.classes))
         self._weight_unit = unit
         self._seen = total
+        self._runs = None
 
     def _class_prior(self, family: Family, prior: Any, alpha: float) -> ClassPrior:
         return ClassPrior(alpha, family.keeps_mass(prior), family.lifts_to_prior)
@@ -438,6 +458,19 @@ class GenerativeClassifier(Joint, BaseEstimator):
             self.learner_.restart(models.with_features(self.learner_.state, n_features))
             self.n_features_in_ = n_features
 
+    def _watch_order(self, codes: np.ndarray) -> None:
+        """Warn of labels that come in long runs, where their order matters."""
+        if self._runs is None:
+            self._runs = LabelRuns(np.zeros(len(self.classes_)))
+        self._runs.add(codes)
+        if self._mixed or not self._is_generative():
+            self._runs.warn(stacklevel=4)
+
+    def _steps_of_a_pass(self) -> int:
+        """How many steps the rows seen so far would be, if each had been seen once."""
+        rows = self._seen / self._weight_unit / self.learner_.rule.batch
+        return min(math.ceil(rows), self.learner_.t)
+
     def _add_classes(self, classes: np.ndarray) -> None:
         """Make room for classes that the model has not met; `classes` are all."""
         if len(classes) == len(self.classes_):
@@ -448,7 +481,10 @@ class GenerativeClassifier(Joint, BaseEstimator):
         state = self.learner_.state
         mass = float(models.class_counts(state).sum()) / max(self._seen, 1.0)
         self.learner_.restart(models.with_classes(state, order, mass))
+        self.learner_.forget(len(self.classes_))  # it is of models that did not know these classes
         self.class_count_ = np.append(self.class_count_, 0.0)[order]
+        if self._runs is not None:
+            self._runs.arrange(order)
         self._prior_shift = np.append(self._prior_shift, 0.0)[order]
         self.classes_ = classes
 

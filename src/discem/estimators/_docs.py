@@ -69,7 +69,12 @@ n_iter_ : int
 history_ : list of dicts
     Per epoch: the loss trained on, `nll`, `ncll`, `hinge` and `accuracy`, all progressive (from the
     scores taken before each update); `validation_*` and `rescored_*` where asked for; `step`, the
-    share of `shortened` steps, `seconds`. For words also `perplexity`."""
+    share of `shortened` steps, `seconds`. For words also `perplexity`. Of a stream, the last 100
+    batches.
+stream_ : dict
+    What all batches of a stream come to: the number of `batches` and `rows`, the `weight` of the
+    labelled ones, `seconds`, and the mean `loss`, `nll`, `ncll`, `hinge` and `accuracy`, all
+    progressive. Empty where there was no `partial_fit`."""
 
 
 def documented(cls: type) -> type:

@@ -63,6 +63,8 @@ def read_X(estimator, X, accepts: Accepts, fresh: bool) -> tuple[Any, dict[str, 
 
     With `fresh`, columns may be any; the estimator itself is left as it is.
     """
+    if _is_ready(X, accepts) and (fresh or _is_known(estimator, X)):
+        return check_values(estimator, X, accepts), {"n_features_in_": X.shape[1]} if fresh else {}
     if not fresh:
         return check_X(estimator, X, accepts, reset=False), {}
     like = type(estimator)(**estimator.get_params(deep=False))
@@ -90,6 +92,25 @@ def check_X(estimator, X, accepts: Accepts, reset: bool):
         row, column, value = cell
         where = _place(estimator, row, column)
         raise InputError(f"X has the text {value!r} at {where}: expected a number") from error
+    return check_values(estimator, X, accepts)
+
+
+def _is_ready(X, accepts: Accepts) -> bool:
+    """Whether X is what scikit-learn would make of it; to find that out takes it longer."""
+    if type(X) in (sp.csr_matrix, sp.csr_array):
+        kind = accepts.sparse and X.indices.dtype == np.int32
+    else:
+        kind = type(X) is np.ndarray and X.ndim == 2 and X.flags.c_contiguous
+    return kind and X.dtype == np.float64 and 0 not in X.shape
+
+
+def _is_known(estimator, X) -> bool:
+    """Whether the columns of X are those of the model, neither having names."""
+    return not hasattr(estimator, "feature_names_in_") and X.shape[1] == estimator.n_features_in_
+
+
+def check_values(estimator, X, accepts: Accepts):
+    """A matrix that is one already, if its values are acceptable."""
     values = X.data if sp.issparse(X) else X
     if not values.size:
         return X
@@ -130,12 +151,15 @@ def check_y(y, n_rows: int, needed: bool = True) -> np.ndarray:
         if y.dtype.kind not in "buif":
             raise InputError("y with several columns must hold booleans (label sets) or shares")
         return y
-    y = column_or_1d(y, warn=True)
+    if y.ndim != 1:
+        y = column_or_1d(y, warn=True)
     if len(y) != n_rows:
         raise InputError(f"X has {n_rows} rows but y has {len(y)}")
     if y.dtype.kind == "f" and np.isinf(y).any():
         raise InputError(f"Input y contains infinity at row {int(np.argmax(np.isinf(y)))}")
     known = _known(y)
+    if known.dtype.kind in "biuUS" and len(known):
+        return y  # can be nothing but classes
     if len(known):
         from sklearn.utils.multiclass import check_classification_targets  # not in sklearn.base
 
@@ -216,7 +240,10 @@ def check_weights(sample_weight, X) -> np.ndarray:
     """Non-negative weights, one per row."""
     if sample_weight is None:
         return np.ones(X.shape[0])
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    weights = sample_weight
+    ready = type(weights) is np.ndarray and weights.dtype == np.float64
+    if not (ready and weights.shape == X.shape[:1] and np.isfinite(weights).all()):
+        weights = _check_sample_weight(weights, X, dtype=np.float64)
     if (weights < 0).any():
         raise InputError(f"sample_weight of row {int(np.argmax(weights < 0))} is negative")
     if weights.max(initial=0.0) > LARGEST:

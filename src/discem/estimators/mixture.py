@@ -261,13 +261,15 @@ class MixtureClassifier(GenerativeClassifier):
         return [int(size[label]) for label in classes.tolist()]
 
     def _warn_of_the_dead(self) -> None:
-        sizes, weights = self.n_components_, self.weights_
-        first = np.repeat(self.learner_.model.first[:-1], sizes)
-        labels = self.component_class_.tolist()
-        for m in np.flatnonzero(weights * np.repeat(sizes, sizes) < _DEAD):
+        state = self.learner_.state  # its average, of all that it holds, is not to be had for less
+        counts, sizes = models.class_counts(state.parts), np.diff(state.first)
+        even = np.repeat(models.class_counts(state) / sizes, sizes)
+        for m in np.flatnonzero(counts < _DEAD * even):
+            k = int(np.searchsorted(state.first, m, side="right")) - 1
             warnings.warn(
-                f"component {m - first[m]} of class {labels[m]!r} has died: it has less than "
-                f"{_DEAD:.0%} of an even share; use fewer components or a stronger prior",
+                f"component {m - state.first[k]} of class {self.classes_.tolist()[k]!r} has died: "
+                f"it has less than {_DEAD:.0%} of an even share; use fewer components or a "
+                "stronger prior",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -155,7 +155,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         The model of the weighted words.
     vocabulary_ : dict
         From word to column.
-    classes_, class_count_, class_prior_, temperature_, history_, n_iter_ : as in MultinomialNB
+    classes_, class_count_, class_prior_, temperature_ : as in MultinomialNB
+    history_, stream_, n_iter_ : as in MultinomialNB
     n_documents_ : int
         Documents seen.
     progressive_accuracy_, progressive_loss_ : float
@@ -665,6 +666,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     @property
     def history_(self) -> list[dict[str, Any]]:
         return self.model_.history_
+
+    @property
+    def stream_(self) -> dict[str, Any]:
+        return self.model_.stream_
 
     @property
     def n_iter_(self) -> int:

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from .._compile import generic, helper
 from ..exceptions import InputError, OptionError
 from ..figures import NCLL_SUM, NLL_SUM
-from ..io.rows import sparse_rows
+from ..io.rows import extended, sparse_rows
 from ..priors import Dirichlet
 from ..projections import Check, Interior
 from ..schedules import constant
@@ -213,10 +213,10 @@ class WordsFamily(Family):
         prior, (count, lag) = float(block.alpha[0]), block.unseen
         cell = (block.lazy[SCALE] * count + block.lazy[GAMMA]) * prior
         return block._replace(
-            counts=_extended(block.counts, new, count * prior),
+            counts=extended(block.counts, new, count * prior),
             total=block.total + new * cell,
-            lag=_extended(block.lag, new, lag * prior) if block.lag.size else block.lag,
-            alpha=_extended(block.alpha, new, prior),
+            lag=extended(block.lag, new, lag * prior) if block.lag.size else block.lag,
+            alpha=extended(block.alpha, new, prior),
             alpha_total=block.alpha_total + new * prior,
         )
 
@@ -352,22 +352,6 @@ def _safe_products(most: float, least: float, total: float) -> float:
     bits = max(np.log2(most) + 10.0, 10.0 - np.log2(least / total**2))
     factors = float(np.floor(1000.0 / bits))
     return factors if factors > 10.0 else 0.0
-
-
-def _extended(array: np.ndarray, new: int, value: float) -> np.ndarray:
-    """The array with `new` more rows, all `value`.
-
-    It is a view of memory larger than needed, so that one which grows again and again is copied
-    now and then only.
-    """
-    old, size = len(array), len(array) + new
-    memory = array if array.base is None else array.base
-    same = memory.shape[1:] == array.shape[1:] and memory.ctypes.data == array.ctypes.data
-    if not same or len(memory) < size:
-        memory = np.empty((size + size // 2, *array.shape[1:]))
-        memory[:old] = array
-    memory[old:size] = value
-    return memory[:size]
 
 
 def reweighed(block: Words, factor: np.ndarray, columns=slice(None)) -> Words:

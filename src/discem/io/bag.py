@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import reprlib
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from .._kinds import savable
 from ..exceptions import DiscemError, InputError, OptionError
+from .rows import extended
 
 WEIGHTINGS = ("tfidf", "presence", "counts")
 _WHOLE_CORPUS = {"min_df": 1, "max_df": 1.0, "max_features": None}  # they need all words at once
@@ -70,6 +71,8 @@ class Bag:
         self.document_count = np.zeros(n_columns or 0)
         self.n_documents = 0
         self._vectorizer: Any = None
+        self._analyze: Callable[[Any], list[str]] | None = None
+        self._recounted = np.zeros(0, dtype=np.int64), np.zeros(0)  # columns, and what was there
 
     def __len__(self) -> int:
         return self.n_columns or len(self.vocabulary)
@@ -105,10 +108,13 @@ class Bag:
     def undone_on_error(self) -> Iterator[None]:
         """What was counted here has never been, if an error comes of it."""
         known, count, n_documents = len(self.vocabulary), self.document_count, self.n_documents
+        self._recounted = self._recounted[0][:0], self._recounted[1][:0]
         try:
             yield
         except BaseException:
             self.forget(known)
+            columns, before = self._recounted
+            count[columns] = before
             self.document_count, self.n_documents = count, n_documents
             raise
 
@@ -120,22 +126,25 @@ class Bag:
                 )
 
     def _count_and_grow(self, documents: list[Any]) -> sp.csr_matrix:
+        """Each document costs what it is long, however many words are known."""
+        analyze = self._analyze = self._analyze or self._make_analyzer(documents)
+        counted = _translating(
+            lambda each: [Counter(map(str, analyze(document))) for document in each], documents
+        )
+        place = self.vocabulary
+        for word in sorted({word for words in counted for word in words if word not in place}):
+            place[word] = len(place)
+        found = [(place[word], n) for words in counted for word, n in sorted(words.items())]
+        indices, values = np.array(found, dtype=np.float64).reshape(-1, 2).T
+        indptr = np.cumsum([0, *map(len, counted)])
+        return sp.csr_matrix((values, indices.astype(np.int32), indptr), (len(counted), len(self)))
+
+    def _make_analyzer(self, documents: list[Any]) -> Callable[[Any], list[str]]:
+        """What finds the words of a document; scikit-learn looks at the options first."""
         vectorizer = self._make()
-        try:
-            counts = _translating(vectorizer.fit_transform, documents)
-        except EmptyVocabulary:  # of these documents
-            return sp.csr_matrix((len(documents), len(self)))
-        place, known = self.vocabulary, len(self)
-        try:
-            columns = [
-                place.setdefault(str(word), len(place))
-                for word in vectorizer.get_feature_names_out()
-            ]
-        except BaseException:  # Ctrl-C
-            self.forget(known)
-            raise
-        indices = np.array(columns, dtype=np.int32)[counts.indices]
-        return sp.csr_matrix((counts.data, indices, counts.indptr), (len(documents), len(self)))
+        with suppress(EmptyVocabulary):
+            _translating(vectorizer.fit_transform, documents)
+        return vectorizer.build_analyzer()
 
     def forget(self, n_words: int) -> None:
         """Keep the first words of the vocabulary only."""
@@ -168,9 +177,13 @@ class Bag:
         return {column: " | ".join(words) for column, words in named.items()}
 
     def _count_documents(self, counts: sp.csr_matrix) -> None:
-        seen = np.bincount(counts.indices, minlength=len(self)).astype(np.float64)
-        seen[: len(self.document_count)] += self.document_count
-        self.document_count = seen
+        columns, seen = np.unique(counts.indices, return_counts=True)
+        old = columns[: np.searchsorted(columns, len(self.document_count))]
+        self._recounted = old, self.document_count[old]
+        self.document_count = extended(
+            self.document_count, len(self) - len(self.document_count), 0.0
+        )
+        self.document_count[columns] += seen
         self.n_documents += counts.shape[0]
 
     def _make(self) -> Any:
@@ -209,15 +222,17 @@ class Bag:
         if weighting == "presence":
             values = np.ones(counts.nnz)
         elif weighting == "tfidf":
-            rarity = 1.0 + np.log((1.0 + self.n_documents) / (1.0 + self.document_count))
-            values = (1.0 + np.log(counts.data)) * rarity[counts.indices]
+            few = counts.nnz < len(self)
+            seen = self.document_count[counts.indices] if few else self.document_count
+            rarity = 1.0 + np.log((1.0 + self.n_documents) / (1.0 + seen))
+            values = (1.0 + np.log(counts.data)) * (rarity if few else rarity[counts.indices])
         else:
             values = counts.data.astype(np.float64)
         rows = sp.csr_matrix((values, counts.indices, counts.indptr), counts.shape)
         if length is not None:
-            from sklearn.preprocessing import normalize
+            from sklearn.utils.sparsefuncs_fast import inplace_csr_row_normalize_l2
 
-            rows = normalize(rows, copy=False)
+            inplace_csr_row_normalize_l2(rows)
             rows.data *= length
         return rows
 
@@ -247,7 +262,8 @@ class Bag:
         return bag
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_vectorizer": None}  # it holds functions, and is made again
+        # they hold functions, and are made again
+        return self.__dict__ | {"_vectorizer": None, "_analyze": None}
 
 
 def _as_text(document) -> str:
@@ -260,7 +276,7 @@ class EmptyVocabulary(InputError):
     """Documents without a single word."""
 
 
-def _translating(work, documents: list[Any]) -> sp.csr_matrix:
+def _translating(work: Callable[[list[Any]], Any], documents: list[Any]) -> Any:
     """Let scikit-learn work; what it does not like is said in our own errors."""
     try:
         return work(documents)

@@ -10,11 +10,10 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple, TypeVar
 
-from ..exceptions import InputError, MissingExtraError
+from ..exceptions import DiscemError, InputError, MissingExtraError
 
 STDIN = "-"
 _FORMATS = {
@@ -102,15 +101,25 @@ def read_documents(
 
 
 def batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
-    """Lists of `size` items, the last maybe shorter.
+    """Lists of `size` items, the last maybe shorter; an error comes after what came before it.
 
     Examples
     --------
     >>> list(batches("abcde", 2))
     [['a', 'b'], ['c', 'd'], ['e']]
     """
-    rest = iter(items)
-    while batch := list(islice(rest, size)):
+    batch: list[Item] = []
+    try:
+        for item in items:
+            batch.append(item)
+            if len(batch) == size:
+                full, batch = batch, []
+                yield full
+    except DiscemError:  # of a bad line, say
+        if batch:
+            yield batch
+        raise
+    if batch:
         yield batch
 
 

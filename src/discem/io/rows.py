@@ -73,3 +73,19 @@ def sparse_rows(X) -> SparseRows:
     # unsigned indices: compiled code then need not ask whether one counts from the end
     indices = _view(csr.indices, np.int32).view(np.uint32)
     return SparseRows(_view(csr.data, np.float64), indices, _view(csr.indptr, np.int64))
+
+
+def extended(array: np.ndarray, new: int, value: float) -> np.ndarray:
+    """The array with `new` more rows, all `value`.
+
+    It is a view of memory larger than needed, so that one which grows again and again is copied
+    now and then only.
+    """
+    old, size = len(array), len(array) + new
+    memory = array if array.base is None else array.base
+    same = memory.shape[1:] == array.shape[1:] and memory.ctypes.data == array.ctypes.data
+    if not same or len(memory) < size:
+        memory = np.empty((size + size // 2, *array.shape[1:]))
+        memory[:old] = array
+    memory[old:size] = value
+    return memory[:size]

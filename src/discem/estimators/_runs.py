@@ -1,0 +1,61 @@
+"""Labels of a stream that come in long runs: what a model cannot learn from, and cannot see."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._kinds import savable
+from ..exceptions import SortedStreamWarning
+
+_RARER = 10.0  # times that labels change more rarely than in random order: models suffer from here
+_ENOUGH = 30.0  # changes to expect in random order; a tenth of them is then no accident
+
+
+@savable
+@dataclass
+class LabelRuns:
+    """How often the labels of a stream change from row to row, and how often they should."""
+
+    counts: np.ndarray  # (K,) rows of each class
+    changes: int = 0
+    last: int = -1  # the class of the last row
+    told: bool = False
+
+    @property
+    def expected(self) -> float:
+        """Changes among the same labels in random order."""
+        n = float(self.counts.sum())
+        return n - float(self.counts @ self.counts) / max(n, 1.0)
+
+    def arrange(self, order: np.ndarray) -> None:
+        """Follow the classes into a new order; -1 is a new one."""
+        self.counts = np.append(self.counts, 0.0)[order]
+        if self.last >= 0:
+            self.last = int(np.flatnonzero(order == self.last)[0])
+
+    def add(self, codes: np.ndarray) -> None:
+        """Take note of the next labels, of which negative ones are none."""
+        codes = codes[codes >= 0]
+        if not len(codes):
+            return
+        self.changes += int(np.count_nonzero(np.diff(codes)))
+        self.changes += int(self.last >= 0 and self.last != codes[0])
+        self.counts += np.bincount(codes, minlength=len(self.counts))
+        self.last = int(codes[-1])
+
+    def warn(self, stacklevel: int) -> None:
+        """Say so, once, if labels come in long runs."""
+        if self.told or self.expected < max(_ENOUGH, _RARER * (self.changes + 1)):
+            return
+        self.told = True
+        warnings.warn(
+            f"the labels of this stream come in long runs ({self.changes} changes in "
+            f"{self.counts.sum():.0f} rows, {self.expected:.0f} in random order), and with every "
+            "run the model forgets what came before: shuffle the rows, or use a naive Bayes with "
+            "loss='nll', to which their order does not matter",
+            SortedStreamWarning,
+            stacklevel=stacklevel + 1,
+        )

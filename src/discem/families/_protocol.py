@@ -20,18 +20,20 @@ LEVERAGE = 5  # how much a step would move the row's own scores, to which famili
 PENDING = 6  # weights of a batch, gathered by the model
 PRODUCT = 7  # what families would rather multiply: the model takes the logarithm, once for all
 POWER = 8  # .. and powers of two set aside from it, as whole numbers, in bits
-_ROWS = 9
+SLOWNESS = 9  # what families divided the last step of a class by, and the model does with them
+_ROWS = 10
 
 
 class ClassRoom(NamedTuple):
     """One number per class, for several purposes; also as bits."""
 
-    numbers: np.ndarray  # (9, K)
+    numbers: np.ndarray  # (10, K)
     bits: np.ndarray  # the same memory as unsigned integers
 
 
 def make_class_room(n_classes: int) -> ClassRoom:
     numbers = np.zeros((_ROWS, n_classes))
+    numbers[SLOWNESS] = 1.0
     return ClassRoom(numbers, numbers.view(np.uint64))
 
 

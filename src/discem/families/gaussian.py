@@ -22,6 +22,7 @@ from ._logs import logs, set_exponents_aside
 from ._protocol import (
     LEVERAGE,
     SHARES,
+    SLOWNESS,
     add_scores,
     add_to_average,
     gather,
@@ -33,9 +34,6 @@ from .arrays import namespace_of
 
 SHIFT, SCALE, LOG_UNIT = range(3)
 MEAN, VARIANCE = range(2)
-# Rows of `GaussianRoom.by_class`: ln of the volume, i.e. sum of ln(2 pi variance) in the units of
-# the data, over columns that vary; what the last step of the class was divided by.
-LOG_VOLUME, SLOWNESS = range(2)
 # Rows of `GaussianRoom.work`. Of columns: whether they vary. Of a row: its cells in units, 0 if
 # missing; whether they are seen; 1 / mass if so. Of a class: 1 / its new count, the change of its
 # mean, its new variance. Of all: the change of the mass.
@@ -61,7 +59,7 @@ class GaussianRoom(NamedTuple):
     numbers: np.ndarray
     bits: np.ndarray
     precisions: np.ndarray  # (K, d) 1 / variance
-    by_class: np.ndarray  # (2, K), see LOG_VOLUME and SLOWNESS
+    log_volumes: np.ndarray  # (K,) sum of ln(2 pi variance) of columns that vary, in raw units
     work: np.ndarray  # (8, d), see VARIES and what follows
     pending: np.ndarray  # (K, 3, d) what a batch adds to N, and to S and V about the mean
 
@@ -148,7 +146,7 @@ class GaussianFamily(Family):
             classes.numbers,
             classes.bits,
             1.0 / variances,
-            np.stack([volume.sum(axis=1), np.ones(K)]),
+            volume.sum(axis=1),
             work,
             np.zeros((K if batch > 1 else 0, 3, d)),
         )
@@ -409,8 +407,8 @@ def _add_scores(block, rows, i, a, room):
     missing = read_row(rows.values[i], block.units, block.mass, work)
     for k in range(K):
         squares, leverage = distances(work, block.factors[MEAN, k], room.precisions[k])
-        a[k] -= 0.5 * (squares + room.by_class[LOG_VOLUME, k])
-        share = room.numbers[SHARES, k] * room.by_class[SLOWNESS, k]
+        a[k] -= 0.5 * (squares + room.log_volumes[k])
+        share = room.numbers[SHARES, k] * room.numbers[SLOWNESS, k]
         room.numbers[LEVERAGE, k] += leverage / share
     if missing == 0.0:
         return
@@ -685,8 +683,8 @@ def _fits_check(projection, count, variance, inverse, new_variance, floor):
 
 @vectorised
 def shift_classes(
-    source, prior, projection, mass, means, variances, precisions, lags, weight, shares, by_class,
-    decay, pull, floor, even, work,
+    source, prior, projection, mass, means, variances, precisions, lags, weight, numbers,
+    log_volumes, decay, pull, floor, even, work,
 ):  # fmt: skip
     """Move all factors by what the source adds to them, decay and prior.
 
@@ -698,8 +696,8 @@ def shift_classes(
     shortened = 0
     for k in range(K):
         r = weight_of(source, k)
-        slowness = slow_down(projection, pull * strength_of(prior), shares[k])
-        share, lost = shares[k] * slowness, decay / slowness
+        slowness = slow_down(projection, pull * strength_of(prior), numbers[SHARES, k])
+        share, lost = numbers[SHARES, k] * slowness, decay / slowness
         if even:
             to_count, _, _ = pull_of(prior, pull, 0, mass[0] * share, 0.0, 1.0)
             inverse = 1.0 / ((1.0 - lost) * mass[0] * share + to_count + r)
@@ -736,10 +734,10 @@ def shift_classes(
                 work,
             )  # fmt: skip
         if astray > 0 or not 1e-300 < growth < 1e300:
-            by_class[LOG_VOLUME, k] += log_growth(work, precisions, k)
+            log_volumes[k] += log_growth(work, precisions, k)
         else:
-            by_class[LOG_VOLUME, k] += log(growth)
-        by_class[SLOWNESS, k] = slowness
+            log_volumes[k] += log(growth)
+        numbers[SLOWNESS, k] = max(numbers[SLOWNESS, k], slowness)
         shortened += astray
         if lags.shape[0] > 0:
             for d in range(n):
@@ -796,14 +794,14 @@ def change_mass(block, decay, pull, floor, projection, work):
 
 @move.register(Gaussian)
 def _move(block, rows, i, r, decay, pull, floor, projection, room):
-    work, mass, shares = room.work, block.mass, room.numbers[SHARES]
+    work, mass = room.work, block.mass
     missing = read_row(rows.values[i], block.units, mass, work)
     even = missing == 0.0 and all_alike(mass)
     for d in range(mass.shape[0]):
         work[D_MASS, d] = 0.0
     shortened = shift_classes(
         OneRow(r), block.prior, projection, mass, block.factors[MEAN], block.factors[VARIANCE],
-        room.precisions, block.lags, block.weight[0], shares, room.by_class,
+        room.precisions, block.lags, block.weight[0], room.numbers, room.log_volumes,
         decay, pull, floor, even, work,
     )  # fmt: skip
     total = 0.0
@@ -827,13 +825,13 @@ def _gather(block, rows, i, r, room):
 
 @settle.register(Gaussian)
 def _settle(block, decay, pull, floor, projection, room):
-    work, pending, shares = room.work, room.pending, room.numbers[SHARES]
+    work, pending = room.work, room.pending
     for d in range(work.shape[1]):
         work[D_MASS, d] = 0.0
     shortened = shift_classes(
         Gathered(pending), block.prior, projection, block.mass, block.factors[MEAN],
-        block.factors[VARIANCE], room.precisions, block.lags, block.weight[0], shares,
-        room.by_class, decay, pull, floor, False, work,
+        block.factors[VARIANCE], room.precisions, block.lags, block.weight[0], room.numbers,
+        room.log_volumes, decay, pull, floor, False, work,
     )  # fmt: skip
     for k in range(pending.shape[0]):
         for d in range(work.shape[1]):

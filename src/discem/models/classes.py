@@ -12,7 +12,7 @@ import numpy as np
 
 from .._compile import helper
 from .._kinds import savable
-from ..families import LEVERAGE, PENDING, POWER, PRODUCT, SHARES
+from ..families import LEVERAGE, PENDING, POWER, PRODUCT, SHARES, SLOWNESS
 from ..families._logs import forget_calls, logs, set_exponents_aside
 from ..projections import positive
 
@@ -102,6 +102,14 @@ def fill_shares(classes, numbers):
 
 
 @helper
+def begin_step(classes, numbers):
+    """Leave p(y) in the room; no class is slow as yet."""
+    fill_shares(classes, numbers)
+    for k in range(classes.counts.shape[0]):
+        numbers[SLOWNESS, k] = 1.0
+
+
+@helper
 def begin_scores(classes, a, room):
     """Leave p(y) in the room, also as the product to come; no scores and no leverage as yet."""
     fill_shares(classes, room.numbers)
@@ -123,7 +131,7 @@ def end_scores(a, room):
 
 
 @helper
-def move_counts(classes, r, decay, pull, floor, projection):
+def move_counts(classes, r, decay, pull, floor, projection, room):
     """Move the counts of the classes; return how many had their step shortened."""
     shortened = 0
     classes.granted[0] += pull * classes.alpha
@@ -131,6 +139,7 @@ def move_counts(classes, r, decay, pull, floor, projection):
     for k in range(r.shape[0]):
         prior = classes.alpha - classes.nu * classes.counts[k]
         change = r[k] - decay * classes.counts[k] + pull * prior
+        change /= room.numbers[SLOWNESS, k]
         new, short = positive(projection, classes.counts[k], change, lifted)
         if classes.lag.shape[0] > 0:
             classes.lag[k] += classes.weight[0] * (new - classes.counts[k])
@@ -150,7 +159,7 @@ def gather_counts(r, room):
 def settle_counts(classes, decay, pull, floor, projection, room):
     """Move the counts of the classes by the weights gathered, of which none is left."""
     r = room.numbers[PENDING]
-    shortened = move_counts(classes, r, decay, pull, floor, projection)
+    shortened = move_counts(classes, r, decay, pull, floor, projection, room)
     for k in range(r.shape[0]):
         r[k] = 0.0
     return shortened

@@ -40,9 +40,9 @@ from .classes import (
     arranged,
     averaged_classes,
     begin_scores,
+    begin_step,
     class_penalty,
     end_scores,
-    fill_shares,
     gather_counts,
     mean_classes,
     move_counts,
@@ -189,16 +189,16 @@ def _gather_row(model, rows, i, slot, r, room):
 
 @settle.register(NaiveBayes)
 def _settle(model, decay, pull, floor, projection, room):
-    fill_shares(model.classes, room.numbers)
+    begin_step(model.classes, room.numbers)
     shortened = settle(model.features, decay, pull, floor, projection, room)
     return shortened + settle_counts(model.classes, decay, pull, floor, projection, room)
 
 
 @update.register(NaiveBayes)
 def _update(model, rows, i, slot, r, decay, pull, floor, projection, room):
-    fill_shares(model.classes, room.numbers)
+    begin_step(model.classes, room.numbers)
     shortened = move(model.features, rows, i, r, decay, pull, floor, projection, room)
-    return shortened + move_counts(model.classes, r, decay, pull, floor, projection)
+    return shortened + move_counts(model.classes, r, decay, pull, floor, projection, room)
 
 
 @add_to_average.register(NaiveBayes)

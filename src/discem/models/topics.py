@@ -544,7 +544,7 @@ def _update(model, rows, i, slot, r, decay, pull, floor, projection, room):
                     shortened += move_columns(
                         block, rows, i, document, r, k, k + 1, t * K, projection, room
                     )
-    return shortened + move_counts(model.classes, r, decay, pull, floor, projection)
+    return shortened + move_counts(model.classes, r, decay, pull, floor, projection, room)
 
 
 @add_to_average.register(Topics)

@@ -26,9 +26,12 @@ batch_size : int, default=1
 max_iter : int, default=100
     Epochs at most.
 tol : float or None, default=1e-3
-    Stop when the loss has not fallen by this share of itself for `n_iter_no_change` epochs: that
-    of the held-out rows with early stopping, else the progressive loss, averaged over as many.
-n_iter_no_change : int, default=10
+    Stop when no more than this is left to gain, for `n_iter_no_change` epochs in a row. Where
+    parameters are averaged that is in nats a row, judged by the penalised objective of the average;
+    else it is a share of the loss: of held-out rows with early stopping, or the progressive one,
+    averaged over as many epochs. None runs all `max_iter` epochs.
+n_iter_no_change : int or "auto", default="auto"
+    "auto" is 2 where the objective of an average is watched, 10 elsewhere.
 early_stopping : bool, default=False
     Hold out `validation_fraction` of the labelled rows, stop by their loss, keep the best model.
 validation_fraction : float, default=0.1
@@ -69,8 +72,10 @@ n_iter_ : int
 history_ : list of dicts
     Per epoch: the loss trained on, `nll`, `ncll`, `hinge` and `accuracy`, all progressive (from the
     scores taken before each update); `validation_*` and `rescored_*` where asked for; `step`, the
-    share of `shortened` steps, `seconds`. For words also `perplexity`. Of a stream, the last 100
-    batches.
+    share of `shortened` steps, `seconds`. For words also `perplexity`. Where parameters are
+    averaged, `objective`: mean loss and penalty, a row, of the average. `went_back` where an epoch
+    ended above the start, so that training went back there and shortened its steps. Of a stream,
+    the last 100 batches.
 stream_ : dict
     What all batches of a stream come to: the number of `batches` and `rows`, the `weight` of the
     labelled ones, `seconds`, and the mean `loss`, `nll`, `ncll`, `hinge` and `accuracy`, all

@@ -118,7 +118,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         average="auto",
         batch_size=1,
         max_iter=10,
-        tol=1e-3,
+        tol=None,
         n_iter_no_change="auto",
         early_stopping=False,
         validation_fraction=0.1,

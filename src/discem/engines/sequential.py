@@ -18,7 +18,7 @@ from .._compile import generic, helper, kernel
 from ..families import LEVERAGE, add_to_average, settle
 from ..figures import CORRECT, HINGE_SUM, LOSS, NCLL_SUM, NLL_SUM, ROWS, SHORTENED, WEIGHT
 from ..losses import compiled_form, evaluate
-from ..models import gather_row, make_room, n_classes, update, write_scores
+from ..models import find_leverage, gather_row, make_room, n_classes, update, write_scores
 from ..projections import damp
 from ..schedules import step_sizes
 from ..targets import UNLABELLED, infer
@@ -93,6 +93,8 @@ def sweep(
             write_scores(model, rows, i, b, a, room)
             judge(loss, a, targets, i, weights[i], w[b], p, figures)
             weight += weights[i] / size
+            if damp(projection, 1.0) < 1.0:
+                find_leverage(model, rows, i, b, w[b], room)
             effect = 0.0
             for k in range(K):
                 w[b, k] *= rho[step] * weights[i] / size

@@ -242,6 +242,8 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         split = rng if self.init == "generative" else None
         tally = collect_topics(batch.rows, batch.targets, batch.weights, d, K, T, split)
         prior, eta = self._resolve_prior(batch.family, d)
+        parts = list(batch.targets.parts(batch.weights))
+        prior = batch.family.complete_prior(prior, batch.rows, parts, float(T))
         classes = self._class_prior(batch.family, prior, eta)
         inference = self._resolve_inference(rng)
         state = start_topics(tally, prior, classes, alpha, inference, self.init, average, rng)

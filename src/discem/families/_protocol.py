@@ -41,9 +41,22 @@ def add_scores(block, rows, i, a, room):
 
     Or multiply it into row PRODUCT, whose numbers are about 1 when they come and must be when they
     go, see `_logs.set_exponents_aside`: logarithms are the cost of scoring.
-    Add to row LEVERAGE the derivative of a_k by the weight r_k that `move` would apply, or nothing
-    where the family has no need of damping. Row SHARES holds p(y=k).
+    Add to row LEVERAGE the derivative of a_k by the weight r_k that `move` would apply, unless
+    `add_leverage` does, or nothing where the family has no need of damping. Row SHARES holds
+    p(y=k).
     """
+
+
+@generic
+def add_leverage(block, rows, i, w, room):
+    """Add to row LEVERAGE of the room, for every class whose weight w_k is not next to nothing.
+
+    For a family to which it is not a by-product of scoring: most rows of most classes teach little.
+    """
+
+
+def no_leverage(block, rows, i, w, room):
+    """Of a family that has no more to add."""
 
 
 @generic
@@ -78,6 +91,7 @@ def add_to_average(block, weight):
 
 COMPILED: dict[str, Generic] = {
     "add_scores": add_scores,
+    "add_leverage": add_leverage,
     "gather": gather,
     "settle": settle,
     "move": move,

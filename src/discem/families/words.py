@@ -22,13 +22,26 @@ from ..priors import Dirichlet
 from ..projections import Check, Interior
 from ..schedules import constant
 from ._logs import forget_calls, set_exponents_aside, take_block_logs, take_logs
-from ._protocol import POWER, PRODUCT, add_scores, add_to_average, gather, move, settle
+from ._protocol import (
+    LEVERAGE,
+    POWER,
+    PRODUCT,
+    add_leverage,
+    add_scores,
+    add_to_average,
+    gather,
+    move,
+    settle,
+)
 from ._record import Accepts, Family, register
 from .arrays import namespace_of
 
 SCALE, GAMMA, LAG_SCALE, LAG_GAMMA, WEIGHT, FACTORS = range(6)  # of `Words.lazy`
 _SLICE = 1 << 20  # numbers to work on at a time
 _BLOCK = 1024  # numbers to take logarithms of at a time: they and their exponents stay in cache
+_EAGER = 100.0  # a step is so many documents of the start, which is to be outweighed soon
+_SEEN = 5000  # rows that tell what is typical
+_TEACHES = 1e-6  # a weight of less hardly moves a class
 _QUIET = 0.005  # weight of all unlabelled documents together, beside that of the labelled ones
 
 
@@ -262,6 +275,12 @@ class WordsFamily(Family):
             "log": (Dirichlet(log), log),  # the supplement adds the same gamma to class counts
         }
 
+    def complete_prior(self, prior, rows, parts, components=1.0):
+        if prior.alpha is not None:
+            return prior
+        square = _typical_square(rows, parts)
+        return prior._replace(alpha=float(prior.strength) * square / components)
+
     def keeps_mass(self, prior):
         return False
 
@@ -270,10 +289,9 @@ class WordsFamily(Family):
     def auto_step(self, generative, n, block, shares, mixed=False):
         if generative:
             return super().auto_step(generative, n, block, shares, mixed)
-        return constant(10.0 / n)
-
-    def auto_average(self, generative):
-        return False  # the growing mass of the prior quiets the last iterate at no cost
+        if block.unseen[0].any():  # at the prior: a step is a document beside its pseudo-counts
+            return constant(1.0)
+        return constant(_EAGER / n)
 
     def auto_unlabelled(self, generative, ratio):
         # an NLL step replaces a share of all counts, also of those that tell classes apart
@@ -319,21 +337,44 @@ def _state(count, gamma, alpha, length, products=0.0, unseen=0.0) -> Words:
 
 def _pseudo_counts(prior: Dirichlet, tally: np.ndarray) -> np.ndarray:
     """Of each word."""
-    W, K = tally.shape
-    if prior.alpha is None:
-        alpha = np.full(W, float(prior.strength) * tally.sum() / max(W * K, 1))
-        if not alpha.any():
-            alpha[:] = 1.0
-    else:
-        try:
-            alpha = np.array(np.broadcast_to(np.asarray(prior.alpha, dtype=np.float64), (W,)))
-        except ValueError as error:
-            raise OptionError(
-                f"prior: alpha needs one number, or one for each of {W} words"
-            ) from error
+    W = len(tally)
+    try:
+        alpha = np.array(np.broadcast_to(np.asarray(prior.alpha, dtype=np.float64), (W,)))
+    except ValueError as error:
+        raise OptionError(f"prior: alpha needs one number, or one for each of {W} words") from error
     if not np.all((alpha > 0) & np.isfinite(alpha)):
         raise OptionError("prior: alpha must be > 0 for every word")
     return alpha
+
+
+def _typical_square(rows, parts: list[tuple[np.ndarray, np.ndarray]]) -> float:
+    """|x|^2 of a document whose words all occur as often as is typical, times its weight.
+
+    A mean of squares would be that of the longest document, or of one word that fills them all. The
+    weight is that of the class whose rows have the least, which is to be heard, too.
+    """
+    pairs = [(codes[w > 0], w[w > 0]) for codes, w in parts]  # what has no label has no weight
+    codes, weights = (np.concatenate(each) for each in zip(*pairs, strict=True))
+    if not len(codes):
+        return 1.0
+    sizes = np.bincount(codes)
+    lightest = float((np.bincount(codes, weights)[sizes > 0] / sizes[sizes > 0]).min())
+    taught = np.flatnonzero(sum(w for _, w in parts))
+    taught = taught[:: -(-len(taught) // _SEEN)]
+    chosen = [slice(rows.indptr[i], rows.indptr[i + 1]) for i in taught]
+    values = np.concatenate([rows.values[cells] for cells in chosen])
+    n_words = max(np.count_nonzero(values), 1)
+    return lightest * _geometric_mean(values) ** 2 * n_words / len(taught)
+
+
+def typical_count(rows) -> float:
+    """How often a word typically occurs where it occurs."""
+    return _geometric_mean(rows.values[:: -(-max(len(rows.values), 1) // (100 * _SEEN))])
+
+
+def _geometric_mean(values: np.ndarray) -> float:
+    values = values[values > 0]
+    return float(np.exp(np.log(values).mean())) if len(values) else 1.0
 
 
 def draw_lengths(block: Words, n: int, rng) -> np.ndarray:
@@ -445,6 +486,49 @@ def _add_powers(room, n_words, a):
         power = room.powers[j]
         for k in range(K):
             a[k] += power * room.cells[j, k]
+
+
+@add_leverage.register(Words)
+def _add_leverage(block, rows, i, w, room):
+    add_leverage_of_columns(block, rows, i, Observed(), w, 0, room)
+
+
+@helper
+def add_leverage_of_columns(block, rows, i, document, w, shift, room):
+    """By class: sum x^2 / count - length^2 / total, of column `shift` plus the class.
+
+    It is the variance of x / p under the words of the class, in units of its mass.
+    """
+    K, square, length = w.shape[0], 0, 1  # rows of the room
+    scale, gamma, begin = block.lazy[SCALE], block.lazy[GAMMA], rows.indptr[i]
+    active = 0
+    for k in range(K):
+        active += abs(w[k]) > _TEACHES
+        room.numbers[square, k] = 0.0
+        room.numbers[length, k] = 0.0
+    if active == 0:
+        return
+    for j in range(begin, rows.indptr[i + 1]):
+        word, x = rows.indices[j], rows.values[j]
+        smoothing = gamma * block.alpha[word]
+        if 4 * active > K:
+            for k in range(K):
+                t = tokens(document, x, j - begin, shift + k)
+                room.numbers[length, k] += t
+                room.numbers[square, k] += (
+                    t * t / (scale * block.counts[word, shift + k] + smoothing)
+                )
+        else:
+            for k in range(K):
+                if abs(w[k]) > _TEACHES:
+                    t = tokens(document, x, j - begin, shift + k)
+                    room.numbers[length, k] += t
+                    room.numbers[square, k] += (
+                        t * t / (scale * block.counts[word, shift + k] + smoothing)
+                    )
+    for k in range(K):
+        even = room.numbers[length, k] ** 2 / block.total[shift + k]
+        room.numbers[LEVERAGE, k] += max(room.numbers[square, k] - even, 0.0)
 
 
 @generic

@@ -26,10 +26,15 @@ def n_classes(model):
 
 @generic
 def write_scores(model, rows, i, slot, a, room):
-    """Write ``a[k] = ln p(y=k, x_i)`` for every class k, what is not observed summed out.
+    """Write ``a[k] = ln p(y=k, x_i)`` for every class k, what is not observed summed out."""
 
-    Row LEVERAGE of ``room.numbers`` gets, by class, the derivative of a_k by the weight r_k that
-    `update` would apply, or 0 where there is no need of damping.
+
+@generic
+def find_leverage(model, rows, i, slot, w, room):
+    """Leave in row LEVERAGE of ``room.numbers`` the derivatives of a_k by the r_k of `update`.
+
+    Or 0 where there is no need of damping, or next to no weight w_k. Row i was the last to be
+    scored, in this slot.
     """
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import log_softmax
 
 from ..calibration import best_temperature
 from ._input import by_class
@@ -50,15 +51,26 @@ class Mark(NamedTuple):
     """How a model did on held-out documents."""
 
     correct: np.ndarray
+    losses: np.ndarray  # -ln p(y | x) of each, at the best temperature
+    untempered: np.ndarray  # and at 1
     log_loss: float  # at the best temperature
     temperature: float
 
     def beats(self, other: Mark) -> bool:
-        """By accuracy where the difference is beyond chance, else by log-loss."""
+        """By accuracy where the difference is beyond chance, else by log-loss where that is."""
         gain = self.correct.astype(np.float64) - other.correct
         if abs(gain.sum()) > np.sqrt(np.abs(gain).sum()):  # one standard error
             return bool(gain.sum() > 0)
-        return self.log_loss < other.log_loss
+        return _is_beyond_chance(other.losses - self.losses)
+
+    @property
+    def safe_temperature(self) -> float:
+        """The best temperature where it does better than 1 beyond chance, else 1."""
+        return self.temperature if _is_beyond_chance(self.untempered - self.losses) else 1.0
+
+
+def _is_beyond_chance(gains: np.ndarray) -> bool:
+    return bool(gains.sum() > np.sqrt((gains**2).sum()))
 
 
 def mark(parts: list[Split], scores: list[np.ndarray]) -> Mark:
@@ -67,7 +79,13 @@ def mark(parts: list[Split], scores: list[np.ndarray]) -> Mark:
     weights = np.concatenate([part.held_weights for part in parts])
     joint = np.concatenate(scores)
     temperature, log_loss = best_temperature(joint, codes, weights, 0.0, 1e-2)
-    return Mark(joint.argmax(axis=1) == codes, log_loss, temperature)
+    share = weights / weights.mean()
+    tempered, untempered = (
+        -share * log_softmax(t * joint, axis=1)[np.arange(len(codes)), codes]
+        for t in (temperature, 1.0)
+    )
+    correct = joint.argmax(axis=1) == codes
+    return Mark(correct, tempered, untempered, log_loss, temperature)
 
 
 class Trial(NamedTuple):

@@ -141,10 +141,10 @@ class MultinomialNB(CountClassifier):
         tried in two ways: a few small steps from the best plain naive Bayes, or all the way.
     prior : {{"data", "laplace", "log"}} or Dirichlet, default="data"
         Pseudo-counts of each word in each class. "data" is chosen: `Dirichlet()`, which
-        discriminative training wants (four times as many under hinge), or 1, 0.1 or 0.01 times the usual
-        count of a word; where nothing is tried, the former. Under NLL it is "laplace". "laplace"
-        and "log" are the paper's P1 (one of each word) and P2 (the logarithm of the size of the
-        vocabulary).
+        discriminative training wants (four times as many under hinge), or 1, 0.1 or 0.01 times the
+        usual count of a word; where nothing is tried, the former. Under NLL it is "laplace".
+        "laplace" and "log" are the paper's P1 (one of each word) and P2 (the logarithm of the size
+        of the vocabulary).
     {common}
 
     Attributes
@@ -314,7 +314,7 @@ class MultinomialNB(CountClassifier):
         return best.way | {
             "max_iter": best.best_epoch,
             "tol": None,
-            "temperature": best.best.temperature,
+            "temperature": best.best.safe_temperature,
             "held_out": sum(len(part.held) for part in parts),
             "trials": [trial.summary() for trial in trials],
         }

@@ -96,12 +96,17 @@ class Trial(NamedTuple):
     model: Any = None  # the last that was trained so
 
     @property
-    def best(self) -> Mark:
-        return self.marks[self.best_epoch - 1]
+    def best_epoch(self) -> int:
+        """The last, unless an earlier one was better beyond chance: there are more rows to come."""
+        best = len(self.marks) - 1
+        for epoch in range(best - 1, -1, -1):
+            if self.marks[epoch].beats(self.marks[best]):
+                best = epoch
+        return best + 1
 
     @property
-    def best_epoch(self) -> int:
-        return 1 + int(np.argmin([mark.log_loss for mark in self.marks]))
+    def best(self) -> Mark:
+        return self.marks[self.best_epoch - 1]
 
     def is_done(self, leader: Trial | None) -> bool:
         """Whether one more epoch is of no use: little was gained, or the leader is out of reach.
@@ -115,7 +120,11 @@ class Trial(NamedTuple):
             then = leader.marks[epochs - 1]
             if then.correct.sum() > now.correct.sum() and then.log_loss < now.log_loss:
                 return True
-        return epochs > 2 and now.log_loss > 0.99 * self.marks[-3].log_loss
+        if epochs < 3:
+            return False
+        before = self.marks[-3]
+        gained = now.correct.sum() > before.correct.sum()
+        return not gained and now.log_loss > 0.99 * before.log_loss
 
     def summary(self) -> dict[str, Any]:
         return self.way | {

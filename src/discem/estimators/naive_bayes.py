@@ -24,6 +24,8 @@ from ._docs import documented
 
 _HELD_OUT = 0.2  # share of the rows to choose by
 _PLAIN = (1.0, 0.1, 0.01)  # pseudo-counts of plain naive Bayes to try
+_EAGER = 100.0  # documents of the start that a step is worth, to forget it soon
+_HINGE = 0.2  # strength of the prior that hinge wants
 _FEW = 3  # epochs that leave a start much as it was
 
 
@@ -105,6 +107,12 @@ def blended(rho: float, kappa: float, n: float) -> Schedule:
     return power(first, 1.0 / (kappa * first), 1.0)
 
 
+def _step(loss: Any, documents: float, n: float) -> dict[str, Any]:
+    """A step of so many documents of the start, which are n."""
+    loss, rho = resolve_loss(loss), documents / n
+    return {"step": blended(rho, loss.kappa, n) if isinstance(loss, Blend) else constant(rho)}
+
+
 class CountClassifier(FamilyClassifier):
     """What all models of counts share: sparse rows of numbers >= 0."""
 
@@ -141,8 +149,8 @@ class MultinomialNB(CountClassifier):
         tried in two ways: a few small steps from the best plain naive Bayes, or all the way.
     prior : {{"data", "laplace", "log"}} or Dirichlet, default="data"
         Pseudo-counts of each word in each class. "data" is chosen: `Dirichlet()`, which
-        discriminative training wants (four times as many under hinge), or 1, 0.1 or 0.01 times the
-        usual count of a word; where nothing is tried, the former. Under NLL it is "laplace".
+        discriminative training wants (four times that for hinge), or 1, 0.1 or 0.01 times the usual
+        count of a word; where nothing is tried, `Dirichlet()`. Under NLL it is "laplace".
         "laplace" and "log" are the paper's P1 (one of each word) and P2 (the logarithm of the size
         of the vocabulary).
     {common}
@@ -302,14 +310,17 @@ class MultinomialNB(CountClassifier):
         plain = best_of([attempt({"loss": "nll", "prior": prior}, 1) for prior in priors])
         losses = ["ncll", "hinge"] if known == "auto" else [self.loss]
         contest = [plain] if known == "auto" and batch.targets.labelled.all() else []
+        n = float(np.count_nonzero(batch.given))
         if open_:
-            small = constant(1.0 / max(np.count_nonzero(batch.given), 1))
-            way = {"loss": losses[0], "prior": plain.way["prior"], "step": small}
-            contest.append(attempt(way, min(_FEW, most)))
+            way = {"loss": losses[0], "prior": plain.way["prior"]}
+            contest.append(attempt(way | _step(losses[0], 1.0, n), min(_FEW, most)))
         for loss in losses:
-            prior = self._own_prior(loss) if open_ else self.prior
-            leader = best_of(contest) if contest else None
-            contest.append(attempt({"loss": loss, "prior": prior}, most, leader))
+            way = {"loss": loss}
+            if open_:
+                hinge = isinstance(resolve_loss(loss), Hinge)
+                way |= {"prior": Dirichlet(strength=_HINGE) if hinge else Dirichlet()}
+                way |= _step(loss, _EAGER, n)
+            contest.append(attempt(way, most, best_of(contest) if contest else None))
         best = best_of(contest)
         return best.way | {
             "max_iter": best.best_epoch,
@@ -318,18 +329,6 @@ class MultinomialNB(CountClassifier):
             "held_out": sum(len(part.held) for part in parts),
             "trials": [trial.summary() for trial in trials],
         }
-
-    @staticmethod
-    def _own_prior(loss: Any) -> Dirichlet:
-        """What "data" stands for under a loss."""
-        stronger = 4.0 if isinstance(resolve_loss(loss), Hinge) else 1.0
-        return Dirichlet(strength=stronger * Dirichlet().strength)
-
-    def _resolve_prior(self, family, n_features):
-        prior, alpha = super()._resolve_prior(family, n_features)
-        if self.prior == "data" and not self._is_generative():
-            prior = self._own_prior(self.loss)
-        return prior, alpha
 
     # --- unlabelled rows --------------------------------------------------------------------------
 

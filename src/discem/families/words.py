@@ -39,7 +39,7 @@ from .arrays import namespace_of
 SCALE, GAMMA, LAG_SCALE, LAG_GAMMA, WEIGHT, FACTORS = range(6)  # of `Words.lazy`
 _SLICE = 1 << 20  # numbers to work on at a time
 _BLOCK = 1024  # numbers to take logarithms of at a time: they and their exponents stay in cache
-_EAGER = 100.0  # a step is so many documents of the start, which is to be outweighed soon
+_EAGER = 10.0  # a step is so many documents of the start, which is to be outweighed soon
 _SEEN = 5000  # rows that tell what is typical
 _TEACHES = 1e-6  # a weight of less hardly moves a class
 _QUIET = 0.005  # weight of all unlabelled documents together, beside that of the labelled ones

@@ -117,7 +117,7 @@ def test_leverage_is_the_derivative_of_the_score(family):
     rows, a = tiny.view(family, X), np.empty(3)
     room = make_room(state, rows, 1)
     write_scores(state, rows, 3, 0, a, room)
-    find_leverage(state, rows, 3, 0, np.ones(3), room)
+    find_leverage(state, rows, 3, 0, np.full(3, 1e-9), 0.0, room)
     leverage, before, h = room.numbers[LEVERAGE].copy(), a.copy(), 1e-7
     for k in range(3):
         moved, r = copy.deepcopy(state), np.zeros(3)

@@ -93,12 +93,13 @@ def sweep(
             write_scores(model, rows, i, b, a, room)
             judge(loss, a, targets, i, weights[i], w[b], p, figures)
             weight += weights[i] / size
-            if damp(projection, 1.0) < 1.0:
-                find_leverage(model, rows, i, b, w[b], room)
             effect = 0.0
             for k in range(K):
                 w[b, k] *= rho[step] * weights[i] / size
-                effect += abs(w[b, k]) * room.numbers[LEVERAGE, k]
+            if damp(projection, 1.0) < 1.0:
+                find_leverage(model, rows, i, b, w[b], rho[step] / n, room)
+                for k in range(K):
+                    effect += abs(w[b, k]) * room.numbers[LEVERAGE, k]
             gain = damp(projection, effect)
             for k in range(K):
                 w[b, k] *= gain

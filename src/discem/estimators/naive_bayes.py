@@ -137,10 +137,10 @@ class MultinomialNB(CountClassifier):
     stays sparse: a step costs only the words of its document.
 
     Some tables want plain naive Bayes, some an SVM. What is left open is chosen on rows held out
-    (the same ones in turn, where they are few), then all rows are trained on; `chosen_` says what
-    was chosen, and a model with these options is the same. The choice costs about as much as two
-    fits. Nothing is tried with ``tol=None``, with `early_stopping`, in streams, for label sets, or
-    where a loss comes with a prior or a step.
+    (one part after the other, where they are few), then all rows are trained on; `chosen_` says
+    what was chosen, and a model with these options is the same. The choice costs about as much as
+    two fits. Nothing is tried with ``tol=None``, with `early_stopping`, in streams, for label sets,
+    or where a prior, a start or a step is given: "auto" is then NCLL.
 
     Parameters
     ----------
@@ -281,17 +281,17 @@ class MultinomialNB(CountClassifier):
 
     def _choose(self, batch: Batch) -> dict[str, Any]:
         """The best of some ways to train, by rows that are held out."""
-        open_ = self.prior == "data" and self.step == "auto" and self.init == "generative"
-        known = self.loss if self.loss == "auto" else resolve_loss(self.loss)
-        useless = isinstance(known, NLL) or not (open_ or known == "auto")
-        if useless or self.tol is None or self.early_stopping or not batch.targets.plain:
+        given = self.loss if self.loss == "auto" else resolve_loss(self.loss)
+        left_open = self.prior == "data" and self.step == "auto" and self.init == "generative"
+        if not left_open or isinstance(given, NLL) or self.tol is None or self.early_stopping:
             return self._defaults()
         rng = check_random_state(self.random_state)
         codes = batch.targets.codes
-        parts = splits(codes, batch.given, _HELD_OUT, rng)
+        parts = splits(codes, batch.given, _HELD_OUT, rng) if batch.targets.plain else []
         if not parts or len(batch.classes) < 2:
             return self._defaults()
-        seed, most = rng.randint(2**31 - 1), min(most_epochs(len(codes)), self.max_iter)
+        n = np.count_nonzero(batch.given)
+        seed, most = rng.randint(2**31 - 1), min(most_epochs(n), self.max_iter)
         rows, y = batch.rows, batch.classes[np.maximum(codes, 0)]
         trials: list[Trial] = []
 
@@ -305,22 +305,17 @@ class MultinomialNB(CountClassifier):
             trials.append(try_out(way, parts, leader, train))
             return trials[-1]
 
-        typical = typical_count(rows)
-        priors = [Dirichlet(alpha * typical) for alpha in _PLAIN] if open_ else [self.prior]
-        plain = best_of([attempt({"loss": "nll", "prior": prior}, 1) for prior in priors])
-        losses = ["ncll", "hinge"] if known == "auto" else [self.loss]
-        contest = [plain] if known == "auto" and batch.targets.labelled.all() else []
-        n = float(np.count_nonzero(batch.given))
-        if open_:
-            way = {"loss": losses[0], "prior": plain.way["prior"]}
-            contest.append(attempt(way | _step(losses[0], 1.0, n), min(_FEW, most)))
+        typical = typical_count(rows, batch.given)
+        plain = [attempt({"loss": "nll", "prior": Dirichlet(a * typical)}, 1) for a in _PLAIN]
+        start = best_of(plain)
+        losses = ["ncll", "hinge"] if given == "auto" else [self.loss]
+        contest = [start] if given == "auto" and batch.targets.labelled.all() else []
+        way = {"loss": losses[0], "prior": start.way["prior"]}
+        contest.append(attempt(way | _step(losses[0], 1.0, n), min(_FEW, most)))
         for loss in losses:
-            way = {"loss": loss}
-            if open_:
-                hinge = isinstance(resolve_loss(loss), Hinge)
-                way |= {"prior": Dirichlet(strength=_HINGE) if hinge else Dirichlet()}
-                way |= _step(loss, _EAGER, n)
-            contest.append(attempt(way, most, best_of(contest) if contest else None))
+            hinge = isinstance(resolve_loss(loss), Hinge)
+            way = {"loss": loss, "prior": Dirichlet(strength=_HINGE) if hinge else Dirichlet()}
+            contest.append(attempt(way | _step(loss, _EAGER, n), most, best_of(contest)))
         best = best_of(contest)
         return best.way | {
             "max_iter": best.best_epoch,

@@ -48,14 +48,15 @@ def add_scores(block, rows, i, a, room):
 
 
 @generic
-def add_leverage(block, rows, i, w, room):
-    """Add to row LEVERAGE of the room, for every class whose weight w_k is not next to nothing.
+def add_leverage(block, rows, i, r, floor, room):
+    """Add to row LEVERAGE of the room, for classes that a step with weights r would move.
 
     For a family to which it is not a by-product of scoring: most rows of most classes teach little.
+    `floor` is as for `settle`.
     """
 
 
-def no_leverage(block, rows, i, w, room):
+def no_leverage(block, rows, i, r, floor, room):
     """Of a family that has no more to add."""
 
 

@@ -154,9 +154,9 @@ def _add_scores(block, rows, i, a, room):
 
 
 @add_leverage.register(Product)
-def _add_leverage(block, rows, i, w, room):
-    add_leverage(block.first, rows.first, i, w, room.first)
-    add_leverage(block.second, rows.second, i, w, room.second)
+def _add_leverage(block, rows, i, r, floor, room):
+    add_leverage(block.first, rows.first, i, r, floor, room.first)
+    add_leverage(block.second, rows.second, i, r, floor, room.second)
 
 
 @gather.register(Product)

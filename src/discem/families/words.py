@@ -41,7 +41,6 @@ _SLICE = 1 << 20  # numbers to work on at a time
 _BLOCK = 1024  # numbers to take logarithms of at a time: they and their exponents stay in cache
 _EAGER = 10.0  # a step is so many documents of the start, which is to be outweighed soon
 _SEEN = 5000  # rows that tell what is typical
-_TEACHES = 1e-6  # a weight of less hardly moves a class
 _QUIET = 0.005  # weight of all unlabelled documents together, beside that of the labelled ones
 
 
@@ -182,11 +181,10 @@ class WordsFamily(Family):
         size = max(_SLICE // count.shape[1], 1)
         for first in range(0, len(count), size):  # there may be no room for intermediate results
             part = slice(first, first + size)
-            granted = gamma * block.alpha[part, None]
-            cells = block.counts[part] * scale - block.lag[part] / weight + granted
-            count[part] = np.maximum(cells, floor) - granted
-        unseen = scale * block.unseen[0] - block.unseen[1] / weight
-        return _state(count, gamma, block.alpha, block.length, block.lazy[FACTORS], unseen)
+            cells = block.counts[part] * scale - block.lag[part] / weight
+            count[part] = np.maximum(cells + gamma * block.alpha[part, None], floor)
+        unseen = scale * block.unseen[0] - block.unseen[1] / weight + gamma
+        return _state(count, 0.0, block.alpha, block.length, block.lazy[FACTORS], unseen)
 
     def with_average(self, block, past, weight):
         lazy = block.lazy.copy()
@@ -359,17 +357,22 @@ def _typical_square(rows, parts: list[tuple[np.ndarray, np.ndarray]]) -> float:
         return 1.0
     sizes = np.bincount(codes)
     lightest = float((np.bincount(codes, weights)[sizes > 0] / sizes[sizes > 0]).min())
-    taught = np.flatnonzero(sum(w for _, w in parts))
-    taught = taught[:: -(-len(taught) // _SEEN)]
-    chosen = [slice(rows.indptr[i], rows.indptr[i + 1]) for i in taught]
-    values = np.concatenate([rows.values[cells] for cells in chosen])
+    values, n_rows = _cells(rows, sum(w for _, w in parts))
     n_words = max(np.count_nonzero(values), 1)
-    return lightest * _geometric_mean(values) ** 2 * n_words / len(taught)
+    return lightest * _geometric_mean(values) ** 2 * n_words / n_rows
 
 
-def typical_count(rows) -> float:
+def typical_count(rows, weights: np.ndarray) -> float:
     """How often a word typically occurs where it occurs."""
-    return _geometric_mean(rows.values[:: -(-max(len(rows.values), 1) // (100 * _SEEN))])
+    return _geometric_mean(_cells(rows, weights)[0])
+
+
+def _cells(rows, weights: np.ndarray) -> tuple[np.ndarray, int]:
+    """What some rows hold that have a weight, and how many they are."""
+    chosen = np.flatnonzero(weights)
+    chosen = chosen[:: -(-len(chosen) // _SEEN)]
+    cells = [rows.values[rows.indptr[i] : rows.indptr[i + 1]] for i in chosen]
+    return np.concatenate(cells), len(chosen)
 
 
 def _geometric_mean(values: np.ndarray) -> float:
@@ -488,49 +491,6 @@ def _add_powers(room, n_words, a):
             a[k] += power * room.cells[j, k]
 
 
-@add_leverage.register(Words)
-def _add_leverage(block, rows, i, w, room):
-    add_leverage_of_columns(block, rows, i, Observed(), w, 0, room)
-
-
-@helper
-def add_leverage_of_columns(block, rows, i, document, w, shift, room):
-    """By class: sum x^2 / count - length^2 / total, of column `shift` plus the class.
-
-    It is the variance of x / p under the words of the class, in units of its mass.
-    """
-    K, square, length = w.shape[0], 0, 1  # rows of the room
-    scale, gamma, begin = block.lazy[SCALE], block.lazy[GAMMA], rows.indptr[i]
-    active = 0
-    for k in range(K):
-        active += abs(w[k]) > _TEACHES
-        room.numbers[square, k] = 0.0
-        room.numbers[length, k] = 0.0
-    if active == 0:
-        return
-    for j in range(begin, rows.indptr[i + 1]):
-        word, x = rows.indices[j], rows.values[j]
-        smoothing = gamma * block.alpha[word]
-        if 4 * active > K:
-            for k in range(K):
-                t = tokens(document, x, j - begin, shift + k)
-                room.numbers[length, k] += t
-                room.numbers[square, k] += (
-                    t * t / (scale * block.counts[word, shift + k] + smoothing)
-                )
-        else:
-            for k in range(K):
-                if abs(w[k]) > _TEACHES:
-                    t = tokens(document, x, j - begin, shift + k)
-                    room.numbers[length, k] += t
-                    room.numbers[square, k] += (
-                        t * t / (scale * block.counts[word, shift + k] + smoothing)
-                    )
-    for k in range(K):
-        even = room.numbers[length, k] ** 2 / block.total[shift + k]
-        room.numbers[LEVERAGE, k] += max(room.numbers[square, k] - even, 0.0)
-
-
 @generic
 def lowest(projection, own, cell):
     """The most negative change of a cell of expected count `cell`, of which `own` is not prior."""
@@ -568,6 +528,43 @@ _NEGLIGIBLE = 1e-2  # a change this small beside the prior's own is not worth a 
 def matters(r, floor):
     """Whether a class with weight r is to be moved."""
     return abs(r) > _NEGLIGIBLE * floor
+
+
+@add_leverage.register(Words)
+def _add_leverage(block, rows, i, r, floor, room):
+    add_leverage_of_columns(block, rows, i, Observed(), r, floor, 0, room)
+
+
+@helper
+def add_leverage_of_columns(block, rows, i, document, r, floor, shift, room):
+    """By class: sum x^2 / count - length^2 / total, counts and totals as they are after the step.
+
+    So a class of next to no mass may be given its first document. The column of a class is its
+    number plus `shift`.
+    """
+    K, square, length = r.shape[0], 0, 1  # rows of the room
+    active = 0
+    for k in range(K):
+        active += matters(r[k], floor)
+        room.numbers[square, k] = 0.0
+        room.numbers[length, k] = 0.0
+    if active == 0:
+        return
+    scale, gamma, begin = block.lazy[SCALE], block.lazy[GAMMA], rows.indptr[i]
+    for j in range(begin, rows.indptr[i + 1]):
+        w, x = rows.indices[j], rows.values[j]
+        smoothing = gamma * block.alpha[w]
+        for k in range(K):
+            if 4 * active > K or matters(r[k], floor):
+                m = shift + k
+                t = tokens(document, x, j - begin, m)
+                cell = scale * block.counts[w, m] + smoothing + abs(r[k]) * t
+                room.numbers[length, k] += t
+                room.numbers[square, k] += t * t / cell
+    for k in range(K):
+        total = block.total[shift + k] + abs(r[k]) * room.numbers[length, k]
+        even = room.numbers[length, k] ** 2 / total
+        room.numbers[LEVERAGE, k] += max(room.numbers[square, k] - even, 0.0)
 
 
 @helper

@@ -30,11 +30,12 @@ def write_scores(model, rows, i, slot, a, room):
 
 
 @generic
-def find_leverage(model, rows, i, slot, w, room):
-    """Leave in row LEVERAGE of ``room.numbers`` the derivatives of a_k by the r_k of `update`.
+def find_leverage(model, rows, i, slot, r, floor, room):
+    """Leave in row LEVERAGE of ``room.numbers``, by class, the change of a_k per weight r_k.
 
-    Or 0 where there is no need of damping, or next to no weight w_k. Row i was the last to be
-    scored, in this slot.
+    That is its derivative by r_k as `update` would apply it, or less where the step is large; 0
+    where there is no need of damping. Row i was the last to be scored, in this slot; `floor` is as
+    for `update`.
     """
 
 

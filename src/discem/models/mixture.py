@@ -146,10 +146,10 @@ def _write_scores(model, rows, i, slot, a, room):
 
 
 @find_leverage.register(Mixture)
-def _find_leverage(model, rows, i, slot, w, room):
-    share_weights(model, slot, w, room)
-    find_leverage(model.parts, rows, i, slot, room.weights, room.parts)
-    for k in range(w.shape[0]):
+def _find_leverage(model, rows, i, slot, r, floor, room):
+    share_weights(model, slot, r, room)
+    find_leverage(model.parts, rows, i, slot, room.weights, floor, room.parts)
+    for k in range(r.shape[0]):
         leverage = 0.0
         for m in range(model.first[k], model.first[k + 1]):
             # r_k moves component m by q r_k, which moves a_k by q times what it moves ln p(m, x)

@@ -184,8 +184,8 @@ def _write_scores(model, rows, i, slot, a, room):
 
 
 @find_leverage.register(NaiveBayes)
-def _find_leverage(model, rows, i, slot, w, room):
-    add_leverage(model.features, rows, i, w, room)
+def _find_leverage(model, rows, i, slot, r, floor, room):
+    add_leverage(model.features, rows, i, r, floor, room)
 
 
 @gather_row.register(NaiveBayes)

@@ -516,13 +516,13 @@ def _tokens_expected(document, x, j, m):
 
 
 @find_leverage.register(Topics)
-def _find_leverage(model, rows, i, slot, w, room):
+def _find_leverage(model, rows, i, slot, r, floor, room):
     block, document = model.features, Expected(room.expected[slot])
-    K = w.shape[0]
+    K = r.shape[0]
     for k in range(K):
         room.numbers[LEVERAGE, k] = 0.0
     for shift in range(0, block.total.shape[0], K):
-        add_leverage_of_columns(block, rows, i, document, w, shift, room)
+        add_leverage_of_columns(block, rows, i, document, r, floor, shift, room)
 
 
 @gather_row.register(Topics)

@@ -158,8 +158,8 @@ def try_out(
     """Train that way without each part, and mark the models after each epoch.
 
     ``train(part, after_epoch)`` trains a model, of which ``after_epoch(scores)`` is told the scores
-    of the rows held out and says whether to stop. With one part, training stops when there is
-    nothing to gain; with several, after as many epochs as it may take.
+    of the rows held out and says whether to stop. It stops when there is nothing more to gain; with
+    several parts that is known only when all are trained.
     """
     trial, epochs, model = Trial(way, []), [], None
     for part in parts:
@@ -174,6 +174,8 @@ def try_out(
             return trial.is_done(leader)
 
         model = train(part, after_epoch)
-    if len(parts) > 1:
-        trial.marks.extend(mark(parts, list(each)) for each in zip(*epochs, strict=False))
+    for scores in zip(*epochs, strict=False) if len(parts) > 1 else ():
+        trial.marks.append(mark(parts, list(scores)))
+        if trial.is_done(leader):
+            break
     return trial._replace(model=model)

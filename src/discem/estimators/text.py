@@ -260,7 +260,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             self._fitted = Fitted(bag, self._defaults())
             rng = check_random_state(self.random_state)
             classes = _input.find_classes(y)
-            trial, epochs = self._choose(counts, y, classes, weights, rng)
+            trial, epochs = self._choose(counts, y, classes, weights, bool(others), rng)
             rows, K = self._weigh(counts), len(classes)
             model = self._new_model(self.chosen_["loss"], rows, K, weights, epochs, rng)
             self._fitted.model = model
@@ -450,7 +450,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     # --- choosing ---------------------------------------------------------------------------------
 
-    def _choose(self, counts, y, classes, weights, rng) -> tuple[Trial | None, int]:
+    def _choose(
+        self, counts, y, classes, weights, unlabelled: bool, rng
+    ) -> tuple[Trial | None, int]:
         """Settle what is left at "auto" on held-out documents; return the best trial and epochs.
 
         The losses are tried with the first weighting, then the other weighting with the best loss.
@@ -464,6 +466,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         if not parts:
             return None, most
         losses = ("hinge", "ncll", "nll") if self.loss == "auto" else (self.loss,)
+        losses = losses[:2] if unlabelled else losses  # these are for a model that tells apart
         plans = [(loss, self.chosen_["weighting"]) for loss in losses]
         if self.weighting == "auto":
             plans.append(("best", "presence"))

@@ -40,6 +40,7 @@ SCALE, GAMMA, LAG_SCALE, LAG_GAMMA, WEIGHT, FACTORS = range(6)  # of `Words.lazy
 _SLICE = 1 << 20  # numbers to work on at a time
 _BLOCK = 1024  # numbers to take logarithms of at a time: they and their exponents stay in cache
 _EAGER = 10.0  # a step is so many documents of the start, which is to be outweighed soon
+_LEAST = 0.02  # pseudo-counts are never next to nothing beside counts, however small these are
 _SEEN = 5000  # rows that tell what is typical
 _QUIET = 0.005  # weight of all unlabelled documents together, beside that of the labelled ones
 
@@ -358,8 +359,8 @@ def _typical_square(rows, parts: list[tuple[np.ndarray, np.ndarray]]) -> float:
     sizes = np.bincount(codes)
     lightest = float((np.bincount(codes, weights)[sizes > 0] / sizes[sizes > 0]).min())
     values, n_rows = _cells(rows, sum(w for _, w in parts))
-    n_words = max(np.count_nonzero(values), 1)
-    return lightest * _geometric_mean(values) ** 2 * n_words / n_rows
+    often, n_words = _geometric_mean(values), max(np.count_nonzero(values), 1)
+    return lightest * often * max(often * n_words / n_rows, _LEAST)
 
 
 def typical_count(rows, weights: np.ndarray) -> float:
@@ -657,7 +658,8 @@ def move_columns(block, rows, i, document, r, first, last, shift, projection, ro
                 block.lag[w, m] += change * lag
     shortened = 0
     for k in range(first, last):
-        block.total[shift + k] += room.numbers[total, k]
+        before = block.total[shift + k]  # of which a check-step may leave less than rounding does
+        block.total[shift + k] = max(before + room.numbers[total, k], 1e-16 * before)
         shortened += room.numbers[held, k] > 0.0
     return shortened
 

@@ -534,7 +534,7 @@ def test_set_class_prior(Model):
             model.set_class_prior(bad)
 
 
-@pytest.mark.parametrize("Model, loss", [(MultinomialNB, "hinge"), (GaussianNB, "nll")])
+@pytest.mark.parametrize("Model, loss", [(MultinomialNB, "nll"), (GaussianNB, "nll")])
 def test_calibration(Model, loss):
     X, y = digits()
     model = Model(loss=loss, max_iter=5, tol=None, random_state=0).fit(X[:900], y[:900])

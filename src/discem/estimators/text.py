@@ -260,7 +260,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             self._fitted = Fitted(bag, self._defaults())
             rng = check_random_state(self.random_state)
             classes = _input.find_classes(y)
-            trial, epochs = self._choose(counts, y, classes, weights, bool(others), rng)
+            heard = bool(others) and self.unlabelled_weight != 0
+            trial, epochs = self._choose(counts, y, classes, weights, heard, rng)
             rows, K = self._weigh(counts), len(classes)
             model = self._new_model(self.chosen_["loss"], rows, K, weights, epochs, rng)
             self._fitted.model = model

@@ -504,7 +504,7 @@ def _lowest_interior(projection, own, cell):
 
 @lowest.register(Check)
 def _lowest_check(projection, own, cell):
-    return -max(own, 0.0)
+    return -(1.0 - 1e-15) * max(own, 0.0)  # rounding must not leave less than nothing
 
 
 @generic

@@ -174,8 +174,8 @@ def try_out(
             return trial.is_done(leader)
 
         model = train(part, after_epoch)
-    for scores in zip(*epochs, strict=False) if len(parts) > 1 else ():
-        trial.marks.append(mark(parts, list(scores)))
+    for each in zip(*epochs, strict=False) if len(parts) > 1 else ():
+        trial.marks.append(mark(parts, list(each)))
         if trial.is_done(leader):
             break
     return trial._replace(model=model)

@@ -144,9 +144,12 @@ class MultinomialNB(CountClassifier):
 
     Parameters
     ----------
-    {loss}
-        "auto" tries NLL with fewer and fewer pseudo-counts, NCLL and hinge. A loss that is given is
-        tried in two ways: a few small steps from the best plain naive Bayes, or all the way.
+    loss : {{"auto", "ncll", "hinge", "nll", "blend"}} or loss object, default="auto"
+        What training minimises: the negative conditional log-likelihood (as logistic regression
+        does), the hinge loss (as an SVM does), the negative log-likelihood (plain naive Bayes), or
+        `Blend(kappa)`, NCLL plus kappa times NLL. "auto" tries NLL with fewer and fewer
+        pseudo-counts, NCLL and hinge. A loss that is given, other than NLL, is tried in two ways: a
+        few small steps from the best plain naive Bayes, or all the way.
     prior : {{"data", "laplace", "log"}} or Dirichlet, default="data"
         Pseudo-counts of each word in each class. "data" is chosen: `Dirichlet()`, which
         discriminative training wants (four times that for hinge), or 1, 0.1 or 0.01 times the usual
@@ -265,10 +268,10 @@ class MultinomialNB(CountClassifier):
         """Let options be as they were chosen, for as long as it takes."""
         given = {name: getattr(self, name) for name in options}
         try:
-            vars(self).update(options)
+            self.__dict__.update(options)
             yield
         finally:
-            vars(self).update(given)
+            self.__dict__.update(given)
 
     def _defaults(self) -> dict[str, Any]:
         """What is taken where nothing is tried."""
@@ -290,7 +293,7 @@ class MultinomialNB(CountClassifier):
         parts = splits(codes, batch.given, _HELD_OUT, rng) if batch.targets.plain else []
         if not parts or len(batch.classes) < 2:
             return self._defaults()
-        n = np.count_nonzero(batch.given)
+        n = int(np.count_nonzero(batch.given))
         seed, most = rng.randint(2**31 - 1), min(most_epochs(n), self.max_iter)
         rows, y = batch.rows, batch.classes[np.maximum(codes, 0)]
         trials: list[Trial] = []

@@ -466,8 +466,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         parts = splits(codes, weights, self.validation_fraction, rng)
         if not parts:
             return None, most
-        losses = ("hinge", "ncll", "nll") if self.loss == "auto" else (self.loss,)
-        losses = losses[:2] if unlabelled else losses  # these are for a model that tells apart
+        losses = [self.loss]
+        if self.loss == "auto":  # unlabelled documents are for a model that tells apart
+            losses = ["hinge", "ncll"] if unlabelled else ["hinge", "ncll", "nll"]
         plans = [(loss, self.chosen_["weighting"]) for loss in losses]
         if self.weighting == "auto":
             plans.append(("best", "presence"))

@@ -358,8 +358,8 @@ def _typical_square(rows, parts: list[tuple[np.ndarray, np.ndarray]]) -> float:
         return 1.0
     sizes = np.bincount(codes)
     lightest = float((np.bincount(codes, weights)[sizes > 0] / sizes[sizes > 0]).min())
-    values, n_rows = _cells(rows, sum(w for _, w in parts))
-    often, n_words = _geometric_mean(values), max(np.count_nonzero(values), 1)
+    values, n_rows = _cells(rows, np.sum([w for _, w in parts], axis=0))
+    often, n_words = _geometric_mean(values), max(int(np.count_nonzero(values)), 1)
     return lightest * often * max(often * n_words / n_rows, _LEAST)
 
 

@@ -32,7 +32,7 @@ from discem.exceptions import InputError, OptionError
 from discem.families import FAMILIES, LEVERAGE, family_of
 from discem.figures import LOSS
 from discem.losses import LOSSES, NLL
-from discem.models import averaged, make_room, update, with_classes, write_scores
+from discem.models import averaged, find_leverage, make_room, update, with_classes, write_scores
 from discem.models.mixture import Mixture
 
 every_family = pytest.mark.parametrize("family", FAMILIES)
@@ -110,15 +110,14 @@ def test_the_move_is_that_of_the_expected_statistics(family):
         np.testing.assert_allclose(tiny.flat(moved), tiny.flat(Mixture(parts, FIRST)), rtol=1e-10)
 
 
-def test_leverage_is_the_derivative_of_the_score():
-    """D a_k / d r_k, of means and variances at constant class shares."""
-    X, _, state = problem("gaussian")
-    rows, room, a = (
-        tiny.view("gaussian", X),
-        make_room(state, tiny.view("gaussian", X), 1),
-        np.empty(3),
-    )
+@built_in
+def test_leverage_is_the_derivative_of_the_score(family):
+    """D a_k / d r_k, of the factors at constant class shares."""
+    X, _, state = problem(family)
+    rows, a = tiny.view(family, X), np.empty(3)
+    room = make_room(state, rows, 1)
     write_scores(state, rows, 3, 0, a, room)
+    find_leverage(state, rows, 3, 0, np.full(3, 1e-9), 0.0, room)
     leverage, before, h = room.numbers[LEVERAGE].copy(), a.copy(), 1e-7
     for k in range(3):
         moved, r = copy.deepcopy(state), np.zeros(3)

@@ -61,10 +61,12 @@ class PaperNormalGamma(NamedTuple):
 class Dirichlet(NamedTuple):
     """Prior of the words of a class: `alpha` pseudo-counts of every word.
 
-    `alpha` is a number, one number per word, or None: then it is `strength` times the mean entry of
-    the class-by-word count matrix, so that the prior weighs `strength` times as much as the data
-    whatever their size and scale.
+    `alpha` is a number, one number per word, or None: then it is `strength` times ``|x|^2`` of a
+    typical document, all of whose words occur as often as a word typically does where it occurs.
+    Where pseudo-counts outweigh the words of a document, the document can change its own scores by
+    ``|x|^2 / alpha`` nats, about ``1 / strength``, whatever the lengths, the units, the number of
+    documents and of words: a linear model of rows of length 1 is regularised so by a constant C.
     """
 
     alpha: Any = None
-    strength: float = 3.0
+    strength: float = 0.05

@@ -18,7 +18,7 @@ from .._compile import generic, helper, kernel
 from ..families import LEVERAGE, add_to_average, settle
 from ..figures import CORRECT, HINGE_SUM, LOSS, NCLL_SUM, NLL_SUM, ROWS, SHORTENED, WEIGHT
 from ..losses import compiled_form, evaluate
-from ..models import gather_row, make_room, n_classes, update, write_scores
+from ..models import find_leverage, gather_row, make_room, n_classes, update, write_scores
 from ..projections import damp
 from ..schedules import step_sizes
 from ..targets import UNLABELLED, infer
@@ -96,7 +96,10 @@ def sweep(
             effect = 0.0
             for k in range(K):
                 w[b, k] *= rho[step] * weights[i] / size
-                effect += abs(w[b, k]) * room.numbers[LEVERAGE, k]
+            if damp(projection, 1.0) < 1.0:
+                find_leverage(model, rows, i, b, w[b], rho[step] / n, room)
+                for k in range(K):
+                    effect += abs(w[b, k]) * room.numbers[LEVERAGE, k]
             gain = damp(projection, effect)
             for k in range(K):
                 w[b, k] *= gain

@@ -127,6 +127,9 @@ class GenerativeClassifier(Joint, BaseEstimator):
         d, K = batch.found["n_features_in_"], len(batch.classes)
         tally = models.collect(batch.family, batch.rows, batch.targets, batch.weights, d, K)
         prior, alpha = self._resolve_prior(batch.family, d)
+        prior = batch.family.complete_prior(
+            prior, batch.rows, list(batch.targets.parts(batch.weights))
+        )
         classes = self._class_prior(batch.family, prior, alpha)
         return models.start(tally, prior, classes, self.init, average, stream), tally.classes
 

@@ -20,7 +20,7 @@ projection : {"interior", "check"}, Interior or Check, default="interior"
     `Interior`.
 average : bool or "auto", default="auto"
     Predict with the running average of the parameters (weights growing like t^2). "auto" averages
-    where it helps: Gaussian factors under a discriminative loss.
+    where it helps: under a discriminative loss.
 batch_size : int, default=1
     Rows per step.
 max_iter : int, default=100

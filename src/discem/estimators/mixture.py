@@ -240,6 +240,8 @@ class MixtureClassifier(GenerativeClassifier):
             return models.collect(family, rows, batch.targets, weights, d, len(sizes)).features
 
         prior, alpha = self._resolve_prior(family, d)
+        shared = list(batch.targets.parts(weights))
+        prior = family.complete_prior(prior, rows, shared, float(np.mean(sizes)))
         prior = family.prior_of_components(prior, by_class, tally.features)
         classes = self._class_prior(family, prior, alpha)
         alike = tally.classes == 0 if self.init == "generative" else tally.classes >= 0

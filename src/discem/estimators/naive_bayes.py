@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._kinds import savable
 from ..families import FAMILIES, Family, gaussian, words
+from ..families.words import typical_count
+from ..losses import NLL, Blend, Hinge, resolve_loss
+from ..priors import Dirichlet
+from ..schedules import Schedule, constant, power
 from ..targets import Targets
-from ._base import GenerativeClassifier
+from ._base import Batch, GenerativeClassifier
+from ._choice import Split, Trial, best_of, most_epochs, splits, try_out
 from ._docs import documented
+
+_HELD_OUT = 0.2  # share of the rows to choose by
+_PLAIN = (1.0, 0.1, 0.01)  # pseudo-counts of plain naive Bayes to try
+_EAGER = 100.0  # documents of the start that a step is worth, to forget it soon
+_HINGE = 0.2  # strength of the prior that hinge wants
+_FEW = 3  # epochs that leave a start much as it was
 
 
 class FamilyClassifier(GenerativeClassifier):
@@ -82,10 +99,28 @@ class GaussianNB(FamilyClassifier):
         return gaussian.moments(self.learner_.model.features)[1]
 
 
+def blended(rho: float, kappa: float, n: float) -> Schedule:
+    """Steps of NCLL + kappa NLL: its second part is a running average, from a start of n rows."""
+    if kappa == 0.0:
+        return constant(rho)
+    first = rho / (1.0 + kappa * rho * n)
+    return power(first, 1.0 / (kappa * first), 1.0)
+
+
+def _step(loss: Any, documents: float, n: float) -> dict[str, Any]:
+    """A step of so many documents of the start, which are n."""
+    loss, rho = resolve_loss(loss), documents / n
+    return {"step": blended(rho, loss.kappa, n) if isinstance(loss, Blend) else constant(rho)}
+
+
 class CountClassifier(FamilyClassifier):
     """What all models of counts share: sparse rows of numbers >= 0."""
 
     family = "words"
+
+    def _auto_step(self, family, n, state):
+        step, loss = super()._auto_step(family, n, state), resolve_loss(self.loss)
+        return blended(step(1.0), loss.kappa, n) if isinstance(loss, Blend) else step
 
     @property
     def mean_length_(self) -> float:
@@ -101,14 +136,26 @@ class MultinomialNB(CountClassifier):
     distribution of the class. Counts may be real numbers, such as tf-idf weights. Sparse input
     stays sparse: a step costs only the words of its document.
 
+    Some tables want plain naive Bayes, some an SVM. What is left open is chosen on rows held out
+    (one part after the other, where they are few), then all rows are trained on; `chosen_` says
+    what was chosen, and a model with these options is the same. The choice costs about as much as
+    two fits. Nothing is tried with ``tol=None``, with `early_stopping`, in streams, for label sets,
+    or where a prior, a start or a step is given: "auto" is then NCLL.
+
     Parameters
     ----------
-    {loss}
+    loss : {{"auto", "ncll", "hinge", "nll", "blend"}} or loss object, default="auto"
+        What training minimises: the negative conditional log-likelihood (as logistic regression
+        does), the hinge loss (as an SVM does), the negative log-likelihood (plain naive Bayes), or
+        `Blend(kappa)`, NCLL plus kappa times NLL. "auto" tries NLL with fewer and fewer
+        pseudo-counts, NCLL and hinge. A loss that is given, other than NLL, is tried in two ways: a
+        few small steps from the best plain naive Bayes, or all the way.
     prior : {{"data", "laplace", "log"}} or Dirichlet, default="data"
-        Pseudo-counts of each word in each class. "data" is `Dirichlet()`, three times as many in
-        all as there are words in the data, which discriminative training wants; under NLL it is
-        "laplace". "laplace" and "log" are the paper's P1 (one of each word) and P2 (the logarithm
-        of the size of the vocabulary).
+        Pseudo-counts of each word in each class. "data" is chosen: `Dirichlet()`, which
+        discriminative training wants (four times that for hinge), or 1, 0.1 or 0.01 times the usual
+        count of a word; where nothing is tried, `Dirichlet()`. Under NLL it is "laplace".
+        "laplace" and "log" are the paper's P1 (one of each word) and P2 (the logarithm of the size
+        of the vocabulary).
     {common}
 
     Attributes
@@ -119,6 +166,9 @@ class MultinomialNB(CountClassifier):
         ``ln p(class)``.
     mean_length_ : float
         Words per training document: what `sample` draws lengths around.
+    chosen_ : dict
+        The options taken (loss, prior, step, max_iter); where some were tried, also how many rows
+        were held out, how each trial did on them, and the temperature that suits them best.
     unlabelled_ : dict
         How unlabelled rows were heard, if there were any: how many, with what weight, whether by
         topic, and the log-loss of labelled rows held out. `temperature_` is then set by these, too.
@@ -133,6 +183,152 @@ class MultinomialNB(CountClassifier):
     >>> MultinomialNB(random_state=0).fit(X, ["+", "-", "+", "-"]).predict(X).tolist()
     ['+', '-', '+', '-']
     """
+
+    def __init__(
+        self,
+        *,
+        loss="auto",
+        prior="data",
+        init="generative",
+        step="auto",
+        projection="interior",
+        average="auto",
+        batch_size=1,
+        max_iter=100,
+        tol=1e-3,
+        n_iter_no_change=10,
+        early_stopping=False,
+        validation_fraction=0.1,
+        class_weight=None,
+        unlabelled_weight="auto",
+        shuffle=True,
+        warm_start=False,
+        total_samples=None,
+        rescore=False,
+        callback=None,
+        random_state=None,
+        verbose=0,
+    ):
+        super().__init__(
+            loss=loss,
+            prior=prior,
+            init=init,
+            step=step,
+            projection=projection,
+            average=average,
+            batch_size=batch_size,
+            max_iter=max_iter,
+            tol=tol,
+            n_iter_no_change=n_iter_no_change,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            class_weight=class_weight,
+            unlabelled_weight=unlabelled_weight,
+            shuffle=shuffle,
+            warm_start=warm_start,
+            total_samples=total_samples,
+            rescore=rescore,
+            callback=callback,
+            random_state=random_state,
+            verbose=verbose,
+        )
+
+    # --- choosing ---------------------------------------------------------------------------------
+
+    def fit(self, X, y, sample_weight=None):
+        if self.warm_start and self.__sklearn_is_fitted__():
+            with self._taking(self._loss_taken()):
+                return super().fit(X, y, sample_weight)
+        with self._taking(self._defaults()):
+            self._check_options()
+            batch = self._check_data(X, y, sample_weight, fresh=True)
+        chosen = self._choose(batch)
+        options = {name: chosen[name] for name in chosen if name in self.get_params(deep=False)}
+        with self._taking(options):
+            super().fit(X, y, sample_weight)
+        self.chosen_ = chosen
+        if "temperature" in chosen and batch.targets.labelled.all():
+            self.temperature_ = chosen["temperature"]
+        return self
+
+    fit.__doc__ = CountClassifier.fit.__doc__
+
+    def check_batch(self, X, y, classes=None, sample_weight=None, grows=False):
+        with self._taking(self._loss_taken()):
+            return super().check_batch(X, y, classes, sample_weight, grows)
+
+    def learn_batch(self, batch):
+        if not self.__sklearn_is_fitted__():
+            self.chosen_ = self._defaults()
+        with self._taking(self._loss_taken()):
+            return super().learn_batch(batch)
+
+    @contextmanager
+    def _taking(self, options: dict[str, Any]) -> Iterator[None]:
+        """Let options be as they were chosen, for as long as it takes."""
+        given = {name: getattr(self, name) for name in options}
+        try:
+            self.__dict__.update(options)
+            yield
+        finally:
+            self.__dict__.update(given)
+
+    def _defaults(self) -> dict[str, Any]:
+        """What is taken where nothing is tried."""
+        return {"loss": "ncll"} if self.loss == "auto" else {}
+
+    def _loss_taken(self) -> dict[str, Any]:
+        if self.loss != "auto":
+            return {}
+        return {"loss": getattr(self, "chosen_", {}).get("loss", "ncll")}
+
+    def _choose(self, batch: Batch) -> dict[str, Any]:
+        """The best of some ways to train, by rows that are held out."""
+        given = self.loss if self.loss == "auto" else resolve_loss(self.loss)
+        left_open = self.prior == "data" and self.step == "auto" and self.init == "generative"
+        if not left_open or isinstance(given, NLL) or self.tol is None or self.early_stopping:
+            return self._defaults()
+        rng = check_random_state(self.random_state)
+        codes = batch.targets.codes
+        parts = splits(codes, batch.given, _HELD_OUT, rng) if batch.targets.plain else []
+        if not parts or len(batch.classes) < 2:
+            return self._defaults()
+        n = int(np.count_nonzero(batch.given))
+        seed, most = rng.randint(2**31 - 1), min(most_epochs(n), self.max_iter)
+        rows, y = batch.rows, batch.classes[np.maximum(codes, 0)]
+        trials: list[Trial] = []
+
+        def attempt(way: dict[str, Any], epochs: int, leader: Trial | None = None) -> Trial:
+            def train(part: Split, after_epoch: Any) -> Any:
+                model = clone(self).set_params(**way, max_iter=epochs, random_state=seed, tol=None)
+                model.set_params(verbose=0, unlabelled_weight=0.0, warm_start=False)
+                model.callback = lambda *_: after_epoch(model.learner_.score(rows, part.held))
+                return model.fit(batch.X, y, part.weights)
+
+            trials.append(try_out(way, parts, leader, train))
+            return trials[-1]
+
+        typical = typical_count(rows, batch.given)
+        plain = [attempt({"loss": "nll", "prior": Dirichlet(a * typical)}, 1) for a in _PLAIN]
+        start = best_of(plain)
+        losses = ["ncll", "hinge"] if given == "auto" else [self.loss]
+        contest = [start] if given == "auto" and batch.targets.labelled.all() else []
+        way = {"loss": losses[0], "prior": start.way["prior"]}
+        contest.append(attempt(way | _step(losses[0], 1.0, n), min(_FEW, most)))
+        for loss in losses:
+            hinge = isinstance(resolve_loss(loss), Hinge)
+            way = {"loss": loss, "prior": Dirichlet(strength=_HINGE) if hinge else Dirichlet()}
+            contest.append(attempt(way | _step(loss, _EAGER, n), most, best_of(contest)))
+        best = best_of(contest)
+        return best.way | {
+            "max_iter": best.best_epoch,
+            "tol": None,
+            "temperature": best.best.safe_temperature,
+            "held_out": sum(len(part.held) for part in parts),
+            "trials": [trial.summary() for trial in trials],
+        }
+
+    # --- unlabelled rows --------------------------------------------------------------------------
 
     def _row_weights(self, targets, classes, family):
         weights = super()._row_weights(targets, classes, family)

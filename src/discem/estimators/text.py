@@ -19,7 +19,7 @@ from ..losses import NLL, Blend, Hinge, resolve_loss
 from ..priors import Dirichlet
 from ..schedules import constant, power
 from . import _input
-from ._choice import Split, Trial, split
+from ._choice import Mark, Split, Trial, best_of, mark, most_epochs, splits, try_out
 from ._input import NUMBER, is_count, place_of
 from .naive_bayes import MultinomialNB
 
@@ -90,8 +90,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     The documents are tokenised and counted by scikit-learn, weighted, and brought to one length;
     `MultinomialNB` does the rest. What is left at "auto" is chosen on a part of the training
-    documents that is held out for it, then all are trained on; `chosen_` says what was chosen. The
-    choice costs about as much as two fits.
+    documents that is held out for it (one part after the other, where they are few), then all are
+    trained on; `chosen_` says what was chosen. The choice costs about as much as two fits.
 
     Naive Bayes is over-confident, the more so the longer a document: words are not independent.
     Two parameters of the model repair it. Every document counts as one of the same `length`, and
@@ -101,7 +101,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     loss : {"auto", "ncll", "hinge", "nll", "blend"} or loss object, default="auto"
-        What training minimises; "auto" tries NCLL and hinge.
+        What training minimises; "auto" tries hinge, NCLL and NLL.
     weighting : {"auto", "tfidf", "presence", "counts"}, default="auto"
         What stands for a word in a document: its tf-idf (with 1 + ln of the count), one, or its
         count. "auto" tries the first two; in a stream it is tf-idf, with the document frequencies
@@ -261,7 +261,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             self._fitted = Fitted(bag, self._defaults())
             rng = check_random_state(self.random_state)
             classes = _input.find_classes(y)
-            trial, epochs = self._choose(counts, y, classes, weights, rng)
+            heard = bool(others) and self.unlabelled_weight != 0
+            trial, epochs = self._choose(counts, y, classes, weights, heard, rng)
             rows, K = self._weigh(counts), len(classes)
             model = self._new_model(self.chosen_["loss"], rows, K, weights, epochs, rng)
             self._fitted.model = model
@@ -272,7 +273,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             self._run(model, "fit", rows, y, weights)
         except KeyboardInterrupt:
             if trial is not None and not (self._fitted.is_trained and self.model_.n_iter_):
-                self._settle(trial)
+                self._settle(trial.way, trial.model, trial.best)
             if self._fitted.is_trained:
                 self.model_.temperature_ = self.chosen_["temperature"]
             else:
@@ -394,8 +395,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         }
 
     def _most_epochs(self, n: int) -> int:
-        few = int(np.clip(20_000 // max(n, 1), 6, 20))
-        return few if self.max_iter == "auto" else int(self.max_iter)
+        return most_epochs(n) if self.max_iter == "auto" else int(self.max_iter)
 
     def _new_model(self, loss, rows, K: int, weights, epochs: int, rng) -> MultinomialNB:
         """The model to train: its prior, where it starts, and how large its steps are."""
@@ -433,12 +433,12 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             verbose=self.verbose,
         )
 
-    def _run(self, model: MultinomialNB, stage: str, rows, y, weights, mark=None) -> None:
-        """Train; `mark` looks at the model after each epoch and may say that it is enough."""
+    def _run(self, model: MultinomialNB, stage: str, rows, y, weights, judge=None) -> None:
+        """Train; `judge` looks at the model after each epoch and may say that it is enough."""
 
         def after_epoch(_, record) -> bool:
             record["stage"] = stage
-            enough = mark is not None and mark()
+            enough = judge is not None and judge()
             if model is self.model_:
                 model.temperature_ = self.chosen_["temperature"]
             stop = self.callback is not None and self.callback(self, record) is True
@@ -452,21 +452,24 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     # --- choosing ---------------------------------------------------------------------------------
 
-    def _choose(self, counts, y, classes, weights, rng) -> tuple[Trial | None, int]:
+    def _choose(
+        self, counts, y, classes, weights, unlabelled: bool, rng
+    ) -> tuple[Trial | None, int]:
         """Settle what is left at "auto" on held-out documents; return the best trial and epochs.
 
-        The losses are tried with the first weighting, then the other weighting with the better
-        loss.
+        The losses are tried with the first weighting, then the other weighting with the best loss.
         """
         most = self._most_epochs(counts.shape[0])
         fixed = "auto" not in (self.loss, self.weighting, self.temperature, self.max_iter)
         if fixed or y.ndim == 2:  # label sets and shares have no accuracy to judge by
             return None, most
         codes = _input.encode(y, classes).codes
-        part = split(codes, weights, self.validation_fraction, rng)
-        if part is None:
+        parts = splits(codes, weights, self.validation_fraction, rng)
+        if not parts:
             return None, most
-        losses = ("hinge", "ncll") if self.loss == "auto" else (self.loss,)
+        losses = [self.loss]
+        if self.loss == "auto":  # unlabelled documents are for a model that tells apart
+            losses = ["hinge", "ncll"] if unlabelled else ["hinge", "ncll", "nll"]
         plans = [(loss, self.chosen_["weighting"]) for loss in losses]
         if self.weighting == "auto":
             plans.append(("best", "presence"))
@@ -475,38 +478,46 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         for loss, weighting in plans:
             loss = self.chosen_["loss"] if loss == "best" else loss
             rows = self.bag_.weigh(counts, weighting, self.length)
-            model = self._new_model(loss, rows, len(classes), part.weights, most, rng)
-            trial = Trial(loss, weighting, model, [])
-            if best is None:  # what is there if training is interrupted
-                self._settle(trial)
-            self._try(trial, rows, y, part, best)
+            way = {"loss": loss, "weighting": weighting}
+            trial = self._try(way, rows, y, len(classes), parts, most, best, rng)
             summaries.append(trial.summary())
-            if best is None or trial.best.beats(best.best):
-                best = trial
-                self._settle(trial)
-        self._fitted.chosen |= {"held_out": len(part.held), "trials": summaries}
+            best = trial if best is None else best_of([best, trial])
+            self._settle(best.way, best.model, best.best)
+        self._fitted.chosen |= {
+            "held_out": sum(len(part.held) for part in parts),
+            "trials": summaries,
+        }
         if best is None or self.max_iter != "auto":
             return best, most
         return best, len(best.marks) + 1  # there is more to learn from now
 
-    def _try(self, trial: Trial, rows, y, part: Split, leader: Trial | None) -> None:
-        """Train on the documents not held out, and mark the model after each epoch."""
-        model = trial.model
+    def _try(
+        self, way: dict[str, Any], rows, y, K: int, parts: list[Split], most: int, best, rng
+    ) -> Trial:
+        """Train on the documents not held out, and mark the models after each epoch."""
 
-        def mark() -> bool:
-            trial.marks.append(part.mark(model.learner_.score(sparse_rows(rows), part.held)))
-            if leader is None:
-                self._settle(trial)
-            return trial.is_done(leader)
+        def train(part: Split, after_epoch) -> MultinomialNB:
+            model = self._new_model(way["loss"], rows, K, part.weights, most, rng)
+            if best is None:  # what is there if training is interrupted
+                self._settle(way, model)
 
-        self._run(model, "choice", rows, y, part.weights, mark)
+            def judge() -> bool:
+                scores = model.learner_.score(sparse_rows(rows), part.held)
+                if best is None:
+                    self._settle(way, model, mark([part], [scores]))
+                return after_epoch(scores)
 
-    def _settle(self, trial: Trial) -> None:
+            self._run(model, "choice", rows, y, part.weights, judge)
+            return model
+
+        return try_out(way, parts, best, train)
+
+    def _settle(self, way: dict[str, Any], model: MultinomialNB, mark: Mark | None = None) -> None:
         """Let this be the model: what there is if training is interrupted."""
-        self._fitted.model = trial.model
-        self._fitted.chosen |= {"loss": trial.loss, "weighting": trial.weighting}
-        if self.temperature == "auto" and trial.marks:
-            self.chosen_["temperature"] = trial.best.temperature
+        self._fitted.model = model
+        self._fitted.chosen |= way
+        if self.temperature == "auto" and mark is not None:
+            self.chosen_["temperature"] = mark.temperature
         self.model_.temperature_ = self.chosen_["temperature"]
 
     # --- prediction -------------------------------------------------------------------------------

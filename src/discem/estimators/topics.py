@@ -15,7 +15,7 @@ from ..engines import Data, Rule
 from ..exceptions import InputError, OptionError
 from ..families.words import draw_lengths
 from ..io.bag import Bag, as_documents
-from ..losses import NLL, Hinge, resolve_loss
+from ..losses import NLL
 from ..models.topics import (
     Cvb0,
     Gibbs,
@@ -76,8 +76,8 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         scikit-learn's CountVectorizer. New words of a stream join the vocabulary.
     {loss}
     prior : {{"data", "paper"}} or Dirichlet, default="data"
-        Pseudo-counts of each word in each topic. "data" weighs three times as much as the data, ten
-        times under hinge; under NLL it is one pseudo-count, shared by the topics. "paper" is
+        Pseudo-counts of each word in each topic. "data" is `Dirichlet()`, shared by the topics of
+        a class; under NLL it is one pseudo-count, shared likewise. "paper" is
         ``0.1 / n_topics``. The paper's start is ``init="prior"``.
     {common}
 
@@ -217,10 +217,9 @@ class TopicClassifier(TransformerMixin, CountClassifier):
     # --- training ---------------------------------------------------------------------------------
 
     def _resolve_prior(self, family, n_features):
-        loss = resolve_loss(self.loss)
-        data = Dirichlet(strength=10.0) if isinstance(loss, Hinge) else Dirichlet(strength=3.0)
+        plain = Dirichlet(1.0 / self.n_topics)
         names = {
-            "data": (Dirichlet(1.0 / self.n_topics) if isinstance(loss, NLL) else data, 1.0),
+            "data": (plain if self._is_generative() else Dirichlet(), 1.0),
             "paper": (Dirichlet(0.1 / self.n_topics), 0.1 / self.n_topics),
         }
         if isinstance(self.prior, str) and self.prior in names:
@@ -242,6 +241,8 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         split = rng if self.init == "generative" else None
         tally = collect_topics(batch.rows, batch.targets, batch.weights, d, K, T, split)
         prior, eta = self._resolve_prior(batch.family, d)
+        parts = list(batch.targets.parts(batch.weights))
+        prior = batch.family.complete_prior(prior, batch.rows, parts, float(T))
         classes = self._class_prior(batch.family, prior, eta)
         inference = self._resolve_inference(rng)
         state = start_topics(tally, prior, classes, alpha, inference, self.init, average, rng)
@@ -254,8 +255,9 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         chosen = np.flatnonzero(batch.weights > 0)
         n = float(len(chosen))
         step = power(5.0 / n, n, 1.0)
-        em = Learner(state, Rule(NLL(), self._resolve_projection(NLL()), step, n, 1))
-        data = Data(batch.rows, batch.targets, batch.weights / batch.weights[chosen].mean())
+        total = float(batch.weights.sum())
+        em = Learner(state, Rule(NLL(), self._resolve_projection(NLL()), step, total, 1))
+        data = Data(batch.rows, batch.targets, batch.weights * n / total)
         for _ in range(_WARM):
             em.learn(data, rng.permutation(chosen))
         return em.state

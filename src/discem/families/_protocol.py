@@ -43,9 +43,23 @@ def add_scores(block, rows, i, a, room):
 
     Or multiply it into row PRODUCT, whose numbers are about 1 when they come and must be when they
     go, see `_logs.set_exponents_aside`: logarithms are the cost of scoring.
-    Add to row LEVERAGE the derivative of a_k by the weight r_k that `move` would apply, or nothing
-    where the family has no need of damping. Row SHARES holds p(y=k).
+    Add to row LEVERAGE the derivative of a_k by the weight r_k that `move` would apply, unless
+    `add_leverage` does, or nothing where the family has no need of damping. Row SHARES holds
+    p(y=k).
     """
+
+
+@generic
+def add_leverage(block, rows, i, r, floor, room):
+    """Add to row LEVERAGE of the room, for classes that a step with weights r would move.
+
+    For a family to which it is not a by-product of scoring: most rows of most classes teach little.
+    `floor` is as for `settle`.
+    """
+
+
+def no_leverage(block, rows, i, r, floor, room):
+    """Of a family that has no more to add."""
 
 
 @generic
@@ -80,6 +94,7 @@ def add_to_average(block, weight):
 
 COMPILED: dict[str, Generic] = {
     "add_scores": add_scores,
+    "add_leverage": add_leverage,
     "gather": gather,
     "settle": settle,
     "move": move,

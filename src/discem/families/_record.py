@@ -15,7 +15,14 @@ import numpy as np
 from .._kinds import savable
 from ..exceptions import InputError, OptionError
 from ..schedules import Schedule, power
-from ._protocol import COMPILED, ClassRoom, gather_and_settle, move
+from ._protocol import (
+    COMPILED,
+    ClassRoom,
+    add_leverage,
+    gather_and_settle,
+    move,
+    no_leverage,
+)
 from .arrays import namespace_of
 
 
@@ -185,6 +192,13 @@ class Family:
         self.check_prior(prior)
         return prior, 1.0
 
+    def complete_prior(self, prior: Any, rows: Any, parts: list, components: float = 1.0) -> Any:
+        """The prior, with what it leaves to the data but a tally does not tell.
+
+        `parts` are as for `collect`, `components` those of a class, which share its prior.
+        """
+        return prior
+
     def check_prior(self, prior: Any) -> None:
         """Refuse senseless numbers with an `OptionError`."""
 
@@ -253,6 +267,8 @@ def register(family: Family) -> Family:
     """Make a family known to estimators, mixtures, files and tests."""
     if family.state not in move.kinds:
         move.register(family.state)(gather_and_settle)
+    if family.state not in add_leverage.kinds:
+        add_leverage.register(family.state)(no_leverage)
     for kind in family.priors:
         savable(kind)
     FAMILIES[family.name] = family

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._kinds import savable
 from ..io.rows import RowPair
-from ._protocol import add_scores, add_to_average, gather, move, settle
+from ._protocol import add_leverage, add_scores, add_to_average, gather, move, settle
 from ._record import Family, family_of, recognise
 
 
@@ -108,6 +108,10 @@ class ProductFamily(Family):
         found = self._each("resolve_prior", prior, _both(generative), n_features, _both(mixed))
         return Pair(*(each for each, _ in found)), max(alpha for _, alpha in found)
 
+    def complete_prior(self, prior, rows, parts, components=1.0):
+        given = _both(parts), _both(components)
+        return Pair(*self._each("complete_prior", prior, rows, *given))
+
     def prior_of_components(self, prior, by_class, by_component):
         own = (lambda: by_class()[0]), (lambda: by_class()[1])
         return Pair(*self._each("prior_of_components", prior, own, by_component))
@@ -147,6 +151,12 @@ recognise(Product, lambda block: multiply(*(family_of(factor) for factor in bloc
 def _add_scores(block, rows, i, a, room):
     add_scores(block.first, rows.first, i, a, room.first)
     add_scores(block.second, rows.second, i, a, room.second)
+
+
+@add_leverage.register(Product)
+def _add_leverage(block, rows, i, r, floor, room):
+    add_leverage(block.first, rows.first, i, r, floor, room.first)
+    add_leverage(block.second, rows.second, i, r, floor, room.second)
 
 
 @gather.register(Product)

@@ -22,13 +22,26 @@ from ..priors import Dirichlet
 from ..projections import Check, Interior
 from ..schedules import constant
 from ._logs import forget_calls, set_exponents_aside, take_block_logs, take_logs
-from ._protocol import POWER, PRODUCT, add_scores, add_to_average, gather, move, settle
+from ._protocol import (
+    LEVERAGE,
+    POWER,
+    PRODUCT,
+    add_leverage,
+    add_scores,
+    add_to_average,
+    gather,
+    move,
+    settle,
+)
 from ._record import Accepts, Family, register
 from .arrays import namespace_of
 
 SCALE, GAMMA, LAG_SCALE, LAG_GAMMA, WEIGHT, FACTORS = range(6)  # of `Words.lazy`
 _SLICE = 1 << 20  # numbers to work on at a time
 _BLOCK = 1024  # numbers to take logarithms of at a time: they and their exponents stay in cache
+_EAGER = 10.0  # a step is so many documents of the start, which is to be outweighed soon
+_LEAST = 0.02  # pseudo-counts are never next to nothing beside counts, however small these are
+_SEEN = 5000  # rows that tell what is typical
 _QUIET = 0.005  # weight of all unlabelled documents together, beside that of the labelled ones
 
 
@@ -169,11 +182,10 @@ class WordsFamily(Family):
         size = max(_SLICE // count.shape[1], 1)
         for first in range(0, len(count), size):  # there may be no room for intermediate results
             part = slice(first, first + size)
-            granted = gamma * block.alpha[part, None]
-            cells = block.counts[part] * scale - block.lag[part] / weight + granted
-            count[part] = np.maximum(cells, floor) - granted
-        unseen = scale * block.unseen[0] - block.unseen[1] / weight
-        return _state(count, gamma, block.alpha, block.length, block.lazy[FACTORS], unseen)
+            cells = block.counts[part] * scale - block.lag[part] / weight
+            count[part] = np.maximum(cells + gamma * block.alpha[part, None], floor)
+        unseen = scale * block.unseen[0] - block.unseen[1] / weight + gamma
+        return _state(count, 0.0, block.alpha, block.length, block.lazy[FACTORS], unseen)
 
     def with_average(self, block, past, weight):
         lazy = block.lazy.copy()
@@ -262,6 +274,12 @@ class WordsFamily(Family):
             "log": (Dirichlet(log), log),  # the supplement adds the same gamma to class counts
         }
 
+    def complete_prior(self, prior, rows, parts, components=1.0):
+        if prior.alpha is not None:
+            return prior
+        square = _typical_square(rows, parts)
+        return prior._replace(alpha=float(prior.strength) * square / components)
+
     def keeps_mass(self, prior):
         return False
 
@@ -270,10 +288,9 @@ class WordsFamily(Family):
     def auto_step(self, generative, n, block, shares, mixed=False):
         if generative:
             return super().auto_step(generative, n, block, shares, mixed)
-        return constant(10.0 / n)
-
-    def auto_average(self, generative):
-        return False  # the growing mass of the prior quiets the last iterate at no cost
+        if block.unseen[0].any():  # at the prior: a step is a document beside its pseudo-counts
+            return constant(1.0)
+        return constant(_EAGER / n)
 
     def auto_unlabelled(self, generative, ratio):
         # an NLL step replaces a share of all counts, also of those that tell classes apart
@@ -319,21 +336,49 @@ def _state(count, gamma, alpha, length, products=0.0, unseen=0.0) -> Words:
 
 def _pseudo_counts(prior: Dirichlet, tally: np.ndarray) -> np.ndarray:
     """Of each word."""
-    W, K = tally.shape
-    if prior.alpha is None:
-        alpha = np.full(W, float(prior.strength) * tally.sum() / max(W * K, 1))
-        if not alpha.any():
-            alpha[:] = 1.0
-    else:
-        try:
-            alpha = np.array(np.broadcast_to(np.asarray(prior.alpha, dtype=np.float64), (W,)))
-        except ValueError as error:
-            raise OptionError(
-                f"prior: alpha needs one number, or one for each of {W} words"
-            ) from error
+    W = len(tally)
+    try:
+        alpha = np.array(np.broadcast_to(np.asarray(prior.alpha, dtype=np.float64), (W,)))
+    except ValueError as error:
+        raise OptionError(f"prior: alpha needs one number, or one for each of {W} words") from error
     if not np.all((alpha > 0) & np.isfinite(alpha)):
         raise OptionError("prior: alpha must be > 0 for every word")
     return alpha
+
+
+def _typical_square(rows, parts: list[tuple[np.ndarray, np.ndarray]]) -> float:
+    """|x|^2 of a document whose words all occur as often as is typical, times its weight.
+
+    A mean of squares would be that of the longest document, or of one word that fills them all. The
+    weight is that of the class whose rows have the least, which is to be heard, too.
+    """
+    pairs = [(codes[w > 0], w[w > 0]) for codes, w in parts]  # what has no label has no weight
+    codes, weights = (np.concatenate(each) for each in zip(*pairs, strict=True))
+    if not len(codes):
+        return 1.0
+    sizes = np.bincount(codes)
+    lightest = float((np.bincount(codes, weights)[sizes > 0] / sizes[sizes > 0]).min())
+    values, n_rows = _cells(rows, np.sum([w for _, w in parts], axis=0))
+    often, n_words = _geometric_mean(values), max(int(np.count_nonzero(values)), 1)
+    return lightest * often * max(often * n_words / n_rows, _LEAST)
+
+
+def typical_count(rows, weights: np.ndarray) -> float:
+    """How often a word typically occurs where it occurs."""
+    return _geometric_mean(_cells(rows, weights)[0])
+
+
+def _cells(rows, weights: np.ndarray) -> tuple[np.ndarray, int]:
+    """What some rows hold that have a weight, and how many they are."""
+    chosen = np.flatnonzero(weights)
+    chosen = chosen[:: -(-len(chosen) // _SEEN)]
+    cells = [rows.values[rows.indptr[i] : rows.indptr[i + 1]] for i in chosen]
+    return np.concatenate(cells), len(chosen)
+
+
+def _geometric_mean(values: np.ndarray) -> float:
+    values = values[values > 0]
+    return float(np.exp(np.log(values).mean())) if len(values) else 1.0
 
 
 def draw_lengths(block: Words, n: int, rng) -> np.ndarray:
@@ -443,7 +488,7 @@ def _lowest_interior(projection, own, cell):
 
 @lowest.register(Check)
 def _lowest_check(projection, own, cell):
-    return -max(own, 0.0)
+    return -(1.0 - 1e-15) * max(own, 0.0)  # rounding must not leave less than nothing
 
 
 @generic
@@ -468,6 +513,43 @@ _NEGLIGIBLE = 1e-2  # a change this small beside the prior's own is not worth a 
 def matters(r, floor):
     """Whether a class with weight r is to be moved."""
     return abs(r) > _NEGLIGIBLE * floor
+
+
+@add_leverage.register(Words)
+def _add_leverage(block, rows, i, r, floor, room):
+    add_leverage_of_columns(block, rows, i, Observed(), r, floor, 0, room)
+
+
+@helper
+def add_leverage_of_columns(block, rows, i, document, r, floor, shift, room):
+    """By class: sum x^2 / count - length^2 / total, counts and totals as they are after the step.
+
+    So a class of next to no mass may be given its first document. The column of a class is its
+    number plus `shift`.
+    """
+    K, square, length = r.shape[0], 0, 1  # rows of the room
+    active = 0
+    for k in range(K):
+        active += matters(r[k], floor)
+        room.numbers[square, k] = 0.0
+        room.numbers[length, k] = 0.0
+    if active == 0:
+        return
+    scale, gamma, begin = block.lazy[SCALE], block.lazy[GAMMA], rows.indptr[i]
+    for j in range(begin, rows.indptr[i + 1]):
+        w, x = rows.indices[j], rows.values[j]
+        smoothing = gamma * block.alpha[w]
+        for k in range(K):
+            if 4 * active > K or matters(r[k], floor):
+                m = shift + k
+                t = tokens(document, x, j - begin, m)
+                cell = scale * block.counts[w, m] + smoothing + abs(r[k]) * t
+                room.numbers[length, k] += t
+                room.numbers[square, k] += t * t / cell
+    for k in range(K):
+        total = block.total[shift + k] + abs(r[k]) * room.numbers[length, k]
+        even = room.numbers[length, k] ** 2 / total
+        room.numbers[LEVERAGE, k] += max(room.numbers[square, k] - even, 0.0)
 
 
 @helper
@@ -560,7 +642,8 @@ def move_columns(block, rows, i, document, r, first, last, shift, projection, ro
                 block.lag[w, m] += change * lag
     shortened = 0
     for k in range(first, last):
-        block.total[shift + k] += room.numbers[total, k]
+        before = block.total[shift + k]  # of which a check-step may leave less than rounding does
+        block.total[shift + k] = max(before + room.numbers[total, k], 1e-16 * before)
         shortened += room.numbers[held, k] > 0.0
     return shortened
 

@@ -26,10 +26,16 @@ def n_classes(model):
 
 @generic
 def write_scores(model, rows, i, slot, a, room):
-    """Write ``a[k] = ln p(y=k, x_i)`` for every class k, what is not observed summed out.
+    """Write ``a[k] = ln p(y=k, x_i)`` for every class k, what is not observed summed out."""
 
-    Row LEVERAGE of ``room.numbers`` gets, by class, the derivative of a_k by the weight r_k that
-    `update` would apply, or 0 where there is no need of damping.
+
+@generic
+def find_leverage(model, rows, i, slot, r, floor, room):
+    """Leave in row LEVERAGE of ``room.numbers``, by class, the change of a_k per weight r_k.
+
+    That is its derivative by r_k as `update` would apply it, or less where the step is large; 0
+    where there is no need of damping. Row i was the last to be scored, in this slot; `floor` is as
+    for `update`.
     """
 
 

@@ -20,6 +20,7 @@ from ._protocol import (
     averaged,
     averages,
     class_counts,
+    find_leverage,
     gather_row,
     make_room,
     mean_state,
@@ -140,12 +141,19 @@ def _write_scores(model, rows, i, slot, a, room):
     for k in range(a.shape[0]):
         first, last = model.first[k], model.first[k + 1]
         a[k] = log_sum_exp(room.joint[first:last])
-        leverage = 0.0
         for m in range(first, last):
-            q = exp(room.joint[m] - a[k])
-            room.posterior[slot, m] = q
+            room.posterior[slot, m] = exp(room.joint[m] - a[k])
+
+
+@find_leverage.register(Mixture)
+def _find_leverage(model, rows, i, slot, r, floor, room):
+    share_weights(model, slot, r, room)
+    find_leverage(model.parts, rows, i, slot, room.weights, floor, room.parts)
+    for k in range(r.shape[0]):
+        leverage = 0.0
+        for m in range(model.first[k], model.first[k + 1]):
             # r_k moves component m by q r_k, which moves a_k by q times what it moves ln p(m, x)
-            leverage += q * q * room.parts.numbers[LEVERAGE, m]
+            leverage += room.posterior[slot, m] ** 2 * room.parts.numbers[LEVERAGE, m]
         room.numbers[LEVERAGE, k] = leverage
 
 

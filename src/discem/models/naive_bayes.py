@@ -9,6 +9,7 @@ import numpy as np
 from .._kinds import savable
 from ..families import (
     Family,
+    add_leverage,
     add_scores,
     add_to_average,
     family_of,
@@ -23,6 +24,7 @@ from ._protocol import (
     averaged,
     averages,
     class_counts,
+    find_leverage,
     gather_row,
     make_room,
     mean_state,
@@ -179,6 +181,11 @@ def _write_scores(model, rows, i, slot, a, room):
     begin_scores(model.classes, a, room)
     add_scores(model.features, rows, i, a, room)
     end_scores(a, room)
+
+
+@find_leverage.register(NaiveBayes)
+def _find_leverage(model, rows, i, slot, r, floor, room):
+    add_leverage(model.features, rows, i, r, floor, room)
 
 
 @gather_row.register(NaiveBayes)

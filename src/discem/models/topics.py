@@ -18,6 +18,7 @@ from .._compile import generic, helper, kernel
 from .._kinds import savable
 from ..families import (
     FAMILIES,
+    LEVERAGE,
     add_to_average,
     make_class_room,
     settle,
@@ -27,6 +28,7 @@ from ..families._logs import take_block_logs
 from ..families.words import (
     GAMMA,
     SCALE,
+    add_leverage_of_columns,
     age,
     gather_columns,
     matters,
@@ -39,6 +41,7 @@ from ._protocol import (
     averaged,
     averages,
     class_counts,
+    find_leverage,
     gather_row,
     make_room,
     mean_state,
@@ -510,6 +513,16 @@ class Expected(NamedTuple):
 @tokens.register(Expected)
 def _tokens_expected(document, x, j, m):
     return document.tokens[j, m]
+
+
+@find_leverage.register(Topics)
+def _find_leverage(model, rows, i, slot, r, floor, room):
+    block, document = model.features, Expected(room.expected[slot])
+    K = r.shape[0]
+    for k in range(K):
+        room.numbers[LEVERAGE, k] = 0.0
+    for shift in range(0, block.total.shape[0], K):
+        add_leverage_of_columns(block, rows, i, document, r, floor, shift, room)
 
 
 @gather_row.register(Topics)

@@ -22,7 +22,7 @@ from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from ..datasets import docstrings, toy, toy_accuracy
-from ..estimators import GaussianNB, MultinomialNB
+from ..estimators import GaussianNB, MultinomialNB, TextClassifier
 from ..exceptions import MissingExtraError
 from ._output import Progress, Steps, output_folder
 from .plots import joint_of, plot_toy, save_figure
@@ -49,6 +49,7 @@ class Task:
     X_test: Any
     y_test: np.ndarray
     words: bool = False
+    texts: tuple[list[str], list[str]] | None = None  # the rows as strings, if they are
     accuracy: Callable[[Any], float] | None = None  # of a population, if it is known
 
 
@@ -106,7 +107,7 @@ def run_demo(
             steps.begin(f"{task.name}: {name}", TRAINING / len(tasks) / len(methods))
             begun = time.perf_counter()
             with threadpool_limits(1):  # a fair race; and threads that wait for busy cores crawl
-                model = method.fit(task.X, task.y)
+                model = method.fit(_rows(task, method)[0], task.y)
             scores.append(_score(task, name, model, time.perf_counter() - begun))
             fitted[task.name, name] = model
     steps.begin("drawing the toy", DRAWING)
@@ -131,7 +132,7 @@ def _methods(task: Task, seed: int, callback: Callable) -> dict[str, Any]:
     ours = MultinomialNB if task.words else GaussianNB
     nll, ncll, hinge = (ours(loss=loss, random_state=seed, callback=callback) for loss in LOSSES)
     scale = "passthrough" if task.words else StandardScaler()
-    return {
+    methods = {
         "plain naive Bayes": (plain.MultinomialNB if task.words else plain.GaussianNB)(),
         "discem NLL": nll,
         "discem NCLL": ncll,
@@ -139,13 +140,24 @@ def _methods(task: Task, seed: int, callback: Callable) -> dict[str, Any]:
         "logistic regression": make_pipeline(scale, LogisticRegression(max_iter=1000)),
         "linear SVM": make_pipeline(scale, LinearSVC(random_state=seed)),
     }
+    if task.texts is not None:
+        methods["discem TextClassifier"] = TextClassifier(random_state=seed, callback=callback)
+    return methods
+
+
+def _rows(task: Task, method: Any) -> tuple[Any, Any]:
+    """What a method is trained and tested on."""
+    if task.texts is not None and isinstance(method, TextClassifier):
+        return task.texts
+    return task.X, task.X_test
 
 
 def _score(task: Task, name: str, model: Any, seconds: float) -> Score:
-    correct = task.accuracy(model) if task.accuracy else model.score(task.X_test, task.y_test)
+    rows = _rows(task, model)[1]
+    correct = task.accuracy(model) if task.accuracy else model.score(rows, task.y_test)
     loss = None
     if hasattr(model, "predict_proba"):
-        loss = log_loss(task.y_test, model.predict_proba(task.X_test), labels=model.classes_)
+        loss = log_loss(task.y_test, model.predict_proba(rows), labels=model.classes_)
     return Score(task.name, name, float(correct), loss, seconds)
 
 
@@ -174,7 +186,8 @@ def _docstrings(seed: int, per_library: int) -> Task:
     )
     counts = CountVectorizer(min_df=2, dtype=np.float64)
     X = counts.fit_transform(train)
-    return Task("docstrings", X, y, counts.transform(test), y_test, words=True)
+    rows = X, y, counts.transform(test), y_test
+    return Task("docstrings", *rows, words=True, texts=(train, test))
 
 
 def _picture(task: Task, fitted: dict, folder: Path) -> Path | None:

@@ -442,7 +442,8 @@ def test_the_prior_start_breaks_the_symmetry(family):
 
 def test_a_dead_component_is_named():
     X, y = data("gaussian")
-    model = MixtureClassifier(random_state=0, warm_start=True, max_iter=1, step=constant(0.0))
+    still = {"max_iter": 1, "tol": None, "step": constant(0.0)}
+    model = MixtureClassifier(random_state=0, warm_start=True, **still)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         model.fit(X, y)
@@ -493,7 +494,7 @@ def test_small_tables(load):
         cross_val_score(Model(random_state=0), X, y, cv=folds).mean()
         for Model in (MixtureClassifier, GaussianNB)
     )
-    assert mixture > plain - 0.005
+    assert mixture > plain - 0.006  # one row of the smaller table
 
 
 def test_digits():

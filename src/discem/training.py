@@ -142,10 +142,13 @@ class Learner:
         figures = self.learn(data, order, show)
         return self._put_on_record(figures, data, order, self.step_size, begun)
 
-    def look(self, data: Data, order: np.ndarray) -> Record:
+    def look(self, data: Data, order: np.ndarray, show: Callable | None = None) -> Record:
         """Put on record what a pass would see, and learn nothing."""
         begun = time.perf_counter()
-        return self._put_on_record(self._measure(data, order)[0], data, order, 0.0, begun)
+        figures, _ = self._measure(data, order)
+        if show is not None:
+            show(len(order), figures)
+        return self._put_on_record(figures, data, order, 0.0, begun)
 
     def _put_on_record(self, figures, data: Data, order, step: float, begun: float) -> Record:
         self.epochs += 1
@@ -243,16 +246,14 @@ def train(
 
     After an interruption the learner has learnt what it has learnt so far.
     """
-    if plan.solved:
-        learner.look(data, rows)
-    progress = Progress(plan.verbose, 0 if plan.solved else plan.epochs, len(rows))
-    guard = None if plan.solved else Guard(learner, data, rows, plan)
-    patience, kept, best = Patience(plan.tol, plan.patience), None, np.inf
-    done = plan.solved
-    while not done and patience.epochs < plan.epochs:
+    epochs = 1 if plan.solved else plan.epochs
+    progress, guard = Progress(plan.verbose, epochs, len(rows)), Guard(learner, data, rows, plan)
+    patience, kept, best, done = Patience(plan.tol, plan.patience), None, np.inf, False
+    while not done and patience.epochs < epochs:
         order = rng.permutation(rows) if plan.shuffle else rows
-        record = learner.epoch(data, order, progress.rows)
-        if guard.watch(record):  # type: ignore[union-attr]
+        pass_over = learner.look if plan.solved else learner.epoch
+        record = pass_over(data, order, progress.rows)
+        if guard.watch(record):
             kept, best = None, np.inf
             patience.forget()
         if len(held):
@@ -271,13 +272,12 @@ def train(
     if kept is not None:
         learner.restore(kept)
     progress.close()
-    if guard is not None:
-        guard.end()
-        if plan.tol is not None and not done and not guard.failed:
-            _warn(
-                f"training ended at max_iter={plan.epochs}, not where it stopped getting better; "
-                "allow more epochs, or set tol=None if these are enough"
-            )
+    guard.end()
+    if plan.tol is not None and not (done or plan.solved or guard.failed):
+        _warn(
+            f"training ended at max_iter={plan.epochs}, not where it stopped getting better; "
+            "allow more epochs, or set tol=None if these are enough"
+        )
 
 
 class Patience:
@@ -314,7 +314,7 @@ class Patience:
         """
         self._trace.append(objective)
         left = abs(self._trace[len(self._trace) // 2 - 1] - objective) / 4.0
-        return self._wait(len(self._trace) < 3 or left >= (self.tol or 0.0), objective)
+        return self._wait(len(self._trace) < 2 or left >= (self.tol or 0.0), objective)
 
     def _wait(self, gained: bool, value: float) -> bool:
         self.epochs += 1
@@ -338,7 +338,7 @@ class Guard:
     def __init__(self, learner: Learner, data: Data, rows: np.ndarray, plan: Plan):
         self.learner, self.data, self.rows, self.guarded = learner, data, rows, plan.guarded
         self.failed = False
-        self.active = plan.guarded or plan.tol is not None
+        self.active = not plan.solved and (plan.guarded or plan.tol is not None)
         if not self.active:
             return
         self.sample = rows

@@ -273,7 +273,11 @@ class GenerativeClassifier(Joint, BaseEstimator):
         learner = self.learner_
         self._seen += float(batch.weights.sum())
         loss = resolve_loss(self.loss) if len(self.classes_) > 1 else NLL()
-        learner.rule = learner.rule._replace(loss=loss, n=self._spread(self._seen))
+        learner.rule = learner.rule._replace(
+            loss=loss,
+            n=self._spread(self._seen),
+            projection=self._resolve_projection(loss, caution=0.0),  # a new class is in a hurry
+        )
         batch.family.prepare(learner.state.features, batch.rows)
         self._watch_order(batch.targets.codes[order])
         learner.batch(Data(batch.rows, batch.targets, batch.weights / self._weight_unit), order)
@@ -412,7 +416,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         """What the prior is spread over: the weight of all observations, one at least."""
         return float(self.total_samples or max(weight, 1.0))
 
-    def _resolve_projection(self, loss) -> Any:
+    def _resolve_projection(self, loss, caution: float = AUTO_CAUTION) -> Any:
         if not isinstance(self.projection, str):
             return self.projection
         projection = PROJECTIONS[self.projection]
@@ -422,7 +426,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
             return Interior(projection.share, damping=0.0)
         if self.step != "auto":
             return projection
-        return Interior(projection.share, AUTO_DAMPING, AUTO_CAUTION)
+        return Interior(projection.share, AUTO_DAMPING, caution)
 
     def _plan(self, targets: Targets) -> Plan:
         patience = self.n_iter_no_change

@@ -268,10 +268,10 @@ class MultinomialNB(CountClassifier):
         """Let options be as they were chosen, for as long as it takes."""
         given = {name: getattr(self, name) for name in options}
         try:
-            self.__dict__.update(options)
+            self.set_params(**options)
             yield
         finally:
-            self.__dict__.update(given)
+            self.set_params(**given)
 
     def _defaults(self) -> dict[str, Any]:
         """What is taken where nothing is tried."""

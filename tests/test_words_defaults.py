@@ -191,6 +191,22 @@ def test_nothing_is_tried_where_options_are_given(options):
     )
 
 
+def test_callbacks_hear_of_the_fit_alone_and_are_not_copied():
+    class Watcher:
+        seen = 0
+
+        def __call__(self, model, record):
+            self.seen += 1
+
+        def __deepcopy__(self, memo):
+            raise TypeError("not to be copied")
+
+    X, y, _, _ = TABLES["plain"]
+    watcher = Watcher()
+    model = MultinomialNB(loss="ncll", callback=watcher, random_state=0).fit(X, y)
+    assert watcher.seen == model.n_iter_ == model.chosen_["max_iter"]
+
+
 def test_a_stream_goes_on_with_the_loss_chosen():
     X, y, _, _ = TABLES["plain"]
     model = MultinomialNB(random_state=0).fit(X, y)

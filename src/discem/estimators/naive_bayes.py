@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -300,8 +299,10 @@ class MultinomialNB(CountClassifier):
 
         def attempt(way: dict[str, Any], epochs: int, leader: Trial | None = None) -> Trial:
             def train(part: Split, after_epoch: Any) -> Any:
-                model = clone(self).set_params(**way, max_iter=epochs, random_state=seed, tol=None)
-                model.set_params(verbose=0, unlabelled_weight=0.0, warm_start=False)
+                options = self.get_params(deep=False) | way  # a callback may not be copied
+                options |= {"max_iter": epochs, "random_state": seed, "tol": None, "verbose": 0}
+                options |= {"unlabelled_weight": 0.0, "warm_start": False}
+                model = type(self)(**options)
                 model.callback = lambda *_: after_epoch(model.learner_.score(rows, part.held))
                 return model.fit(batch.X, y, part.weights)
 

@@ -141,7 +141,7 @@ def _methods(task: Task, seed: int, callback: Callable) -> dict[str, Any]:
         "linear SVM": make_pipeline(scale, LinearSVC(random_state=seed)),
     }
     if task.texts is not None:
-        methods["discem TextClassifier"] = TextClassifier(random_state=seed, callback=callback)
+        methods["discem TextClassifier"] = TextClassifier(random_state=seed)
     return methods
 
 

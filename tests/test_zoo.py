@@ -37,6 +37,15 @@ ESTIMATORS = {
     "TextClassifier": (TextClassifier, [name for name in zoo.COUNTS if name not in NO_TEXT]),
 }
 NAIVE = ("GaussianNB", "MultinomialNB")  # whose NLL has a closed form
+# Where a law is known to be broken, and that has been looked into; all others must hold.
+KNOWN: dict[tuple[str, str], str] = {}
+
+
+def hold(name, member, broken):
+    """See that no law is broken, or that it is known."""
+    if broken and (name, member) in KNOWN:
+        pytest.xfail(f"{KNOWN[name, member]}: {broken}")
+    assert not broken, broken
 
 
 def cases(names=ESTIMATORS, losses=LOSSES):
@@ -72,19 +81,21 @@ def trained(name, member, loss):
 def test_defaults_do_no_harm(name, member, loss):
     """All is finite; training gains, and warns if it did not converge; NLL is not much better."""
     nll = None if loss == "nll" else trained(name, member, "nll")
-    broken = trained(name, member, loss).broken_laws(nll)
-    assert not broken, "; ".join(broken)
+    hold(name, member, "; ".join(trained(name, member, loss).broken_laws(nll)))
 
 
 @cases(NAIVE, ["ncll"])
 def test_half_the_step_ends_alike(name, member, loss):
     """Training ends where the objective says, not where its steps happen to lead."""
-    whole = trained(name, member, loss)
+    prior = {"prior": Dirichlet()} if name == "MultinomialNB" else {}  # so that nothing is tried
+    model = ESTIMATORS[name][0](loss=loss, random_state=0, **prior)
+    whole = Trained(model, sample_of(name, member))
     rule = whole.core.learner_.rule
     half = {"step": lambda t: rule.schedule(t) / 2, "projection": rule.projection}
     again = Trained(clone(whole.core).set_params(**half), whole.sample)
     difference, gain = abs(again.end - whole.end), abs(whole.start - whole.end)
-    assert difference <= 0.01 * whole.weight.sum() + 0.05 * gain
+    allowed = 0.01 * whole.weight.sum() + 0.05 * gain
+    hold(name, member, "" if difference <= allowed else f"{difference:.3g} > {allowed:.3g} apart")
 
 
 @pytest.mark.parametrize(
@@ -98,7 +109,7 @@ def test_much_nll_in_the_blend_is_nll(name, member):
     heavier = sample._replace(weight=kappa * blend.weight)
     nll = Trained(estimator(loss="nll", prior=prior, random_state=0), heavier)
     apart = np.abs(np.exp(blend.log_proba) - np.exp(nll.log_proba)).max(axis=1)
-    assert apart.mean() <= 0.1
+    hold(name, member, "" if apart.mean() <= 0.1 else f"{apart.mean():.2g} apart")
 
 
 @pytest.mark.parametrize("loss", LOSSES)

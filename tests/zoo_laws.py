@@ -13,7 +13,6 @@ from sklearn.exceptions import ConvergenceWarning
 from zoo import Sample
 
 from discem import TextClassifier, constant, models
-from discem.losses import resolve_loss
 
 ROUNDING = 1e-9  # of an objective
 LEAST = 1e-15  # no probability counts as less
@@ -46,6 +45,10 @@ class Trained:
         return bag.weigh(bag.count(X), chosen["weighting"], self.model.length)
 
     @cached_property
+    def loss(self) -> str:
+        return type(self.core.learner_.rule.loss).__name__
+
+    @cached_property
     def weight(self) -> np.ndarray:
         given = self.sample.weight
         return np.ones(len(self.sample.y)) if given is None else given
@@ -57,7 +60,7 @@ class Trained:
         a = core.predict_joint_log_proba(self.rows(self.sample.X))
         place = np.searchsorted(core.classes_, self.sample.y)
         own = a[np.arange(len(a)), place]
-        losses = _losses(resolve_loss(core.loss), a, own, place)
+        losses = _losses(core.learner_.rule.loss, a, own, place)
         return float(self.weight @ losses) + models.penalty(core.learner_.model)
 
     @cached_property
@@ -71,10 +74,18 @@ class Trained:
     @cached_property
     def untrained(self) -> Any:
         """The core where training began."""
-        still = clone(self.core).set_params(max_iter=1, step=constant(0.0), callback=None)
+        options = self.core.get_params()
+        chosen = {name: value for name, value in self.chosen.items() if name in options}
+        still = clone(self.core).set_params(**chosen)
+        still.set_params(max_iter=1, step=constant(0.0), callback=None)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             return still.fit(self.rows(self.sample.X), self.sample.y, self.sample.weight)
+
+    @cached_property
+    def chosen(self) -> dict[str, Any]:
+        """What the core chose by itself."""
+        return getattr(self.core, "chosen_", {})
 
     @property
     def slack(self) -> float:
@@ -130,7 +141,7 @@ class Trained:
         exhausted = core.tol is not None and core.n_iter_ >= core.max_iter
         if exhausted and not self.warnings:
             return f"no warning after all {core.n_iter_} epochs"
-        gained = self.end < self.start - self.slack or _name(core.loss) == "NLL"
+        gained = self.end < self.start - self.slack or self.loss == "NLL"
         if self.warnings and gained and not exhausted:
             return f"a warning, but it has converged: {self.warnings[0]}"
         return ""
@@ -142,7 +153,7 @@ class Trained:
         return f"accuracy {self.correct.mean():.3f}, under nll {nll.correct.mean():.3f}"
 
     def larger_log_loss_than(self, nll: Trained) -> str:
-        if _name(self.core.loss) == "Hinge":
+        if self.loss == "Hinge":
             return ""  # it trains margins, not probabilities
         lost = self.log_losses - TIMES * nll.log_losses
         if _mean(lost) <= NATS + self.price_of_few_rows() + _noise(lost):
@@ -170,7 +181,7 @@ class Trained:
 
 def _losses(loss: Any, a: np.ndarray, own: np.ndarray, place: np.ndarray) -> np.ndarray:
     """The losses of rows from their scores, by the formulas of the method."""
-    name = _name(loss)
+    name = type(loss).__name__
     if name == "Hinge":
         others = a.copy()
         others[np.arange(len(a)), place] = -np.inf
@@ -180,10 +191,6 @@ def _losses(loss: Any, a: np.ndarray, own: np.ndarray, place: np.ndarray) -> np.
     free = logsumexp(a - a.max(axis=1, keepdims=True), axis=1) + a.max(axis=1)
     kappa = loss.kappa if name == "Blend" else 0.0
     return (free - own) - kappa * own
-
-
-def _name(loss: Any) -> str:
-    return type(resolve_loss(loss)).__name__
 
 
 def _mean(values: np.ndarray) -> float:

@@ -332,7 +332,8 @@ class Guard:
     """Training must not end above where it began.
 
     It watches a sample of the rows, or what the passes themselves have measured, and looks at all
-    rows only where these leave a doubt.
+    rows only where these leave a doubt. Where an average of parameters is watched, what is gone
+    back to is the best epoch so far; else the start.
     """
 
     def __init__(self, learner: Learner, data: Data, rows: np.ndarray, plan: Plan):
@@ -344,8 +345,9 @@ class Guard:
         self.sample = rows
         if len(rows) > _SAMPLE:
             self.sample = np.sort(np.random.default_rng(0).choice(rows, _SAMPLE, replace=False))
-        self.start = learner.snapshot()
+        self.start = self.best = learner.snapshot()
         self.begun = learner.objective(data, self.sample)
+        self.least = self.begun.value
         self.whole: Objective | None = self.begun if self.sample is rows else None
 
     def watch(self, record: Record) -> bool:
@@ -356,6 +358,8 @@ class Guard:
             now = self.learner.objective(self.data, self.sample)
             record["objective"] = now.value
             suspect = now.rise(self.begun)[0] > 0
+            if now.value < self.least:
+                self.best, self.least = self.learner.snapshot(), now.value
         else:
             suspect = record["loss"] > float(self.begun.losses.sum()) / self.begun.weight
         if not (self.guarded and suspect and self._rose()):
@@ -370,7 +374,12 @@ class Guard:
         """See that the end is not above the start; or go back there, and say so."""
         if not self.active or not self._rose():
             return
+        if self.best is not self.start:
+            self._go_back()
+            if not self._rose():
+                return
         self.failed = True
+        self.best = self.start
         self._go_back()
         _warn(
             "training found nothing better than its start"
@@ -379,7 +388,7 @@ class Guard:
 
     def _go_back(self) -> None:
         if self.guarded:
-            self.learner.restore(self.start)
+            self.learner.restore(self.best)
 
     def _rose(self) -> bool:
         """Whether the objective is above that of the start, by all rows if need be."""

@@ -135,12 +135,17 @@ class GenerativeClassifier(Joint, BaseEstimator):
 
     def _auto_step(self, family: Family, n: float, state: Any) -> Schedule:
         """Steps that need no tuning, for n rows of the usual weight."""
-        counts, loss = models.class_counts(state), resolve_loss(self.loss)
-        generative, shares = _mostly_generative(loss), counts / counts.sum()
-        step = family.auto_step(generative, n, state.features, shares, self._mixed)
+        loss = resolve_loss(self.loss)
+        generative = _mostly_generative(loss)
+        step = self._family_step(family, n, state, generative)
         if isinstance(loss, Blend):  # whose weights are as much larger
             return scaled(step, 1.0 / (loss.kappa if generative else 1.0 + loss.kappa))
         return step
+
+    def _family_step(self, family: Family, n: float, state: Any, generative: bool) -> Schedule:
+        counts = models.class_counts(state)
+        shares = counts / counts.sum()
+        return family.auto_step(generative, n, state.features, shares, self._mixed)
 
     def _finish(self, batch: Batch, rng) -> None:
         """Add what cannot be learnt row by row."""

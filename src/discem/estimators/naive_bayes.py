@@ -118,8 +118,10 @@ class CountClassifier(FamilyClassifier):
     family = "words"
 
     def _auto_step(self, family, n, state):
-        step, loss = super()._auto_step(family, n, state), resolve_loss(self.loss)
-        return blended(step(1.0), loss.kappa, n) if isinstance(loss, Blend) else step
+        loss = resolve_loss(self.loss)
+        if not isinstance(loss, Blend):
+            return super()._auto_step(family, n, state)
+        return blended(self._family_step(family, n, state, False)(1.0), loss.kappa, n)
 
     @property
     def mean_length_(self) -> float:

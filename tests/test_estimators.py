@@ -214,7 +214,7 @@ def test_history(Model, capsys):
     model, X, y = fitted(Model, verbose=1, rescore=True)
     figures = FIGURES | ({"perplexity"} if Model is MultinomialNB else set())
     keys = {"epoch", "step", "shortened", "seconds"} | figures | {f"rescored_{f}" for f in figures}
-    keys |= {"objective"} if Model is GaussianNB else set()  # where an average is watched
+    keys |= {"objective"}  # of the average
     assert model.n_iter_ == len(model.history_) == 5
     assert all(set(record) - {"went_back"} == keys for record in model.history_)
     assert [record["epoch"] for record in model.history_] == [1, 2, 3, 4, 5]

@@ -74,6 +74,17 @@ class scaled(NamedTuple):
         return self.factor * self.schedule(t)
 
 
+def scale(schedule: Schedule, factor: float) -> scaled:
+    """The steps of a schedule times a factor; a schedule that is scaled already stays flat.
+
+    >>> scale(scale(constant(0.1), 0.5), 0.5)
+    scaled(schedule=constant(rho=0.1), factor=0.25)
+    """
+    if isinstance(schedule, scaled):
+        return schedule._replace(factor=schedule.factor * factor)
+    return scaled(schedule, factor)
+
+
 def step_sizes(schedule: Schedule, first: int, count: int) -> np.ndarray:
     """Sizes of the steps `first`, ..., `first + count - 1`; also from schedules that take one t."""
     t = np.arange(first, first + count, dtype=np.float64)

@@ -26,7 +26,7 @@ from .families import family_of
 from .figures import FIGURES, ROWS, SHORTENED, WEIGHT
 from .losses import compiled_form
 from .progress import Progress
-from .schedules import scaled, step_sizes
+from .schedules import scale, step_sizes
 
 MEASURED = ("loss", "nll", "ncll", "hinge", "accuracy")
 WINDOW = 100  # batches of a stream that stay on record
@@ -357,16 +357,16 @@ class Guard:
         if models.averages(self.learner.state):
             now = self.learner.objective(self.data, self.sample)
             record["objective"] = now.value
-            suspect = now.rise(self.begun)[0] > 0
+            suspect = not now.rise(self.begun)[0] <= 0  # also if it is not a number
             if now.value < self.least:
                 self.best, self.least = self.learner.snapshot(), now.value
         else:
-            suspect = record["loss"] > float(self.begun.losses.sum()) / self.begun.weight
+            suspect = not record["loss"] <= float(self.begun.losses.sum()) / self.begun.weight
         if not (self.guarded and suspect and self._rose()):
             return False
         self._go_back()
         rule = self.learner.rule
-        self.learner.rule = rule._replace(schedule=scaled(rule.schedule, _SHORTER))
+        self.learner.rule = rule._replace(schedule=scale(rule.schedule, _SHORTER))
         record["went_back"] = 1.0
         return True
 
@@ -393,17 +393,15 @@ class Guard:
     def _rose(self) -> bool:
         """Whether the objective is above that of the start, by all rows if need be."""
         rise, error = self.learner.objective(self.data, self.sample).rise(self.begun)
-        if self.sample is self.rows:
-            return rise > 0
-        if abs(rise) > _CERTAIN * error:
-            return rise > 0
+        if self.sample is self.rows or not abs(rise) <= _CERTAIN * error:
+            return not rise <= 0
         now = self.learner.objective(self.data, self.rows)
         if self.whole is None:
             state = self.learner.snapshot()
             self.learner.restore(self.start)
             self.whole = self.learner.objective(self.data, self.rows)
             self.learner.restore(state)
-        return now.rise(self.whole)[0] > 0
+        return not now.rise(self.whole)[0] <= 0
 
 
 def _warn(message: str) -> None:

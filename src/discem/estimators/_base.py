@@ -18,7 +18,7 @@ from ..families import Family, family_of
 from ..losses import NLL, Blend, Hinge, resolve_loss
 from ..models import ClassPrior
 from ..projections import Check, Interior
-from ..schedules import Schedule, scaled
+from ..schedules import Schedule, scale
 from ..targets import SHARED, Targets
 from ..training import Learner, Plan, Record, train
 from . import _input
@@ -133,13 +133,16 @@ class GenerativeClassifier(Joint, BaseEstimator):
         classes = self._class_prior(batch.family, prior, alpha)
         return models.start(tally, prior, classes, self.init, average, stream), tally.classes
 
+    def _auto_average(self, family: Family) -> bool:
+        return family.auto_average(self._is_generative())
+
     def _auto_step(self, family: Family, n: float, state: Any) -> Schedule:
         """Steps that need no tuning, for n rows of the usual weight."""
         loss = resolve_loss(self.loss)
         generative = _mostly_generative(loss)
         step = self._family_step(family, n, state, generative)
         if isinstance(loss, Blend):  # whose weights are as much larger
-            return scaled(step, 1.0 / (loss.kappa if generative else 1.0 + loss.kappa))
+            return scale(step, 1.0 / (loss.kappa if generative else 1.0 + loss.kappa))
         return step
 
     def _family_step(self, family: Family, n: float, state: Any, generative: bool) -> Schedule:
@@ -386,7 +389,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         loss, family = resolve_loss(self.loss), batch.family
         average = self.average
         if average == "auto":
-            average = family.auto_average(self._is_generative())
+            average = self._auto_average(family)
         total = float(batch.weights.sum())
         state, class_count = self._begin(batch, bool(average), stream, rng)
         step = self.step

@@ -89,5 +89,7 @@ def documented(cls: type) -> type:
         doc = doc.replace(f"    {{{name}}}", "\n".join(f"    {line}" for line in text.splitlines()))
     epochs = inspect.signature(cls).parameters["max_iter"].default
     doc = doc.replace("max_iter : int, default=100", f"max_iter : int, default={epochs}")
+    if inspect.signature(cls).parameters["tol"].default is None:
+        doc = doc.replace("tol : float or None, default=1e-3", "tol : float or None, default=None")
     cls.__doc__ = doc.replace("{{", "{").replace("}}", "}")
     return cls

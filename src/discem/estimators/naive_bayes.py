@@ -197,7 +197,7 @@ class MultinomialNB(CountClassifier):
         batch_size=1,
         max_iter=100,
         tol=1e-3,
-        n_iter_no_change=10,
+        n_iter_no_change="auto",
         early_stopping=False,
         validation_fraction=0.1,
         class_weight=None,

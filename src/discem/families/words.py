@@ -191,6 +191,7 @@ class WordsFamily(Family):
         lazy = block.lazy.copy()
         lazy[[LAG_SCALE, LAG_GAMMA, WEIGHT]] = weight * lazy[SCALE], 0.0, weight
         lag, unseen = block.lag[:0], block.unseen.copy()
+        unseen[1] = 0.0
         if past is None:
             lazy[[LAG_SCALE, LAG_GAMMA, WEIGHT]] = 0.0
         elif weight == 0:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._kinds import savable
 from ..engines import Data, Rule
 from ..exceptions import InputError, OptionError
-from ..families.words import draw_lengths
+from ..families.words import draw_lengths, typical_length
 from ..io.bag import Bag, as_documents
 from ..losses import NLL, Hinge, resolve_loss
 from ..models.topics import (
@@ -247,8 +247,9 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         prior, eta = self._resolve_prior(batch.family, d)
         if self.prior == "data" and prior.alpha is None:  # of the data, and as heavy as they are
             times = _HEAVY_HINGE if isinstance(resolve_loss(self.loss), Hinge) else _HEAVY
-            mean = float(tally.features.sum()) / max(tally.features.size, 1)
-            prior = Dirichlet(times * mean if mean > 0 else 1.0)
+            length = typical_length(batch.rows, batch.weights)
+            total = float(tally.classes.sum()) * length / max(tally.features.size, 1)
+            prior = Dirichlet(times * total if total > 0 else 1.0)
         parts = list(batch.targets.parts(batch.weights))
         prior = batch.family.complete_prior(prior, batch.rows, parts, float(T))
         classes = self._class_prior(batch.family, prior, eta)

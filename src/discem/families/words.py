@@ -369,6 +369,12 @@ def typical_count(rows, weights: np.ndarray) -> float:
     return _geometric_mean(_cells(rows, weights)[0])
 
 
+def typical_length(rows, weights: np.ndarray) -> float:
+    """The length of a document whose words all occur as often as is typical."""
+    values, n_rows = _cells(rows, weights)
+    return _geometric_mean(values) * np.count_nonzero(values) / max(n_rows, 1)
+
+
 def _cells(rows, weights: np.ndarray) -> tuple[np.ndarray, int]:
     """What some rows hold that have a weight, and how many they are."""
     chosen = np.flatnonzero(weights)

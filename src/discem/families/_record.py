@@ -222,7 +222,7 @@ class Family:
         `shares` are those of the classes, or of their components, in the mass of all.
         """
         if not generative:
-            return power(0.03, 200.0, 0.6) if mixed else power(0.1, 400.0, 0.9)
+            return power(0.1, 400.0, 0.9)
         # go on averaging as if the start had been n rows; of components, about EM at first
         return power(1.0 / (n + 1.0), (10.0 if mixed else 1.0) * (n + 1.0), 1.0)
 

@@ -45,6 +45,7 @@ _COUNTING = {  # what CountVectorizer does by default
     "max_features": None,
 }
 _HEAVY, _HEAVY_HINGE = 3.0, 10.0  # pseudo-counts of all topics, beside the words of the data
+_HEAVIEST = 4.0  # times those of `Dirichlet()`
 _WARM = 5  # passes of online EM that tell the topics of a class apart before training
 
 
@@ -78,7 +79,8 @@ class TopicClassifier(TransformerMixin, CountClassifier):
     {loss}
     prior : {{"data", "paper"}} or Dirichlet, default="data"
         Pseudo-counts of each word in each topic. "data" weighs three times as much as the data, ten
-        times under hinge; under NLL it is one pseudo-count, shared by the topics. "paper" is
+        times under hinge, but no more than four times `Dirichlet()`; under NLL it is one
+        pseudo-count, shared by the topics. "paper" is
         ``0.1 / n_topics``. The paper's start is ``init="prior"``.
     {common}
 
@@ -245,13 +247,14 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         split = rng if self.init == "generative" else None
         tally = collect_topics(batch.rows, batch.targets, batch.weights, d, K, T, split)
         prior, eta = self._resolve_prior(batch.family, d)
-        if self.prior == "data" and prior.alpha is None:  # of the data, and as heavy as they are
-            times = _HEAVY_HINGE if isinstance(resolve_loss(self.loss), Hinge) else _HEAVY
-            length = typical_length(batch.rows, batch.weights)
-            total = float(tally.classes.sum()) * length / max(tally.features.size, 1)
-            prior = Dirichlet(times * total if total > 0 else 1.0)
         parts = list(batch.targets.parts(batch.weights))
+        of_data = self.prior == "data" and prior.alpha is None
         prior = batch.family.complete_prior(prior, batch.rows, parts, float(T))
+        if of_data:  # as heavy as the data, but never too heavy for one document to be heard
+            times = _HEAVY_HINGE if isinstance(resolve_loss(self.loss), Hinge) else _HEAVY
+            words = float(tally.classes.sum()) * typical_length(batch.rows, batch.weights)
+            heavy = times * words / max(tally.features.size, 1)
+            prior = Dirichlet(min(heavy, _HEAVIEST * prior.alpha) or prior.alpha)
         classes = self._class_prior(batch.family, prior, eta)
         inference = self._resolve_inference(rng)
         state = start_topics(tally, prior, classes, alpha, inference, self.init, average, rng)

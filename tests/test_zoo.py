@@ -60,6 +60,7 @@ KNOWN: dict[tuple[str, str], str] = {
     ("TopicClassifier", "twenty_documents"): TOPICS,
     ("TopicClassifier", "long_and_short_documents"): TOPICS,
     ("TopicClassifier", "flags_as_words"): TOPICS,
+    ("TopicClassifier", "documents_of_one_word"): TOPICS,
     (
         "TopicClassifier",
         "sorted",

@@ -37,10 +37,12 @@ ESTIMATORS = {
     "TextClassifier": (TextClassifier, [name for name in zoo.COUNTS if name not in NO_TEXT]),
 }
 NAIVE = ("GaussianNB", "MultinomialNB")  # whose NLL has a closed form
-# Where a law is known to be broken, and that has been looked into; all others must hold.
-FEW = "the optimum of the objective itself loses to counting where rows are few or wrong"
-SLOW = "rows that are far apart: training has not ended after all epochs"
-TOPICS = "topics of few or odd documents are guessed from too little"
+# Where a law is known to be broken: what is seen, not why, which is not established for most.
+# What is not finite, or worse than its start, is excused nowhere but where it is named.
+FEW = "loses to counting where rows are few or wrong"
+SLOW = "loses to counting, or depends on the step, where rows are far apart"
+TOPICS = "topics lose to counting on few or odd documents"
+NO_GAIN = "worse than its start, where there is nothing to learn"  # chosen steps run as given
 KNOWN: dict[tuple[str, str], str] = {
     ("GaussianNB", "tiny_classes"): FEW,
     ("GaussianNB", "two_hundred_classes"): FEW,
@@ -65,16 +67,18 @@ KNOWN: dict[tuple[str, str], str] = {
         "TopicClassifier",
         "sorted",
     ): "topics of classes that come later take over; there is a warning",
-    # steps that a classifier of texts has chosen run as given
-    ("TextClassifier", "the_same_documents_in_all_classes"): "there is nothing to learn",
-    ("TextClassifier", "two_words"): "there is nothing to learn",
+    ("TextClassifier", "the_same_documents_in_all_classes"): NO_GAIN,
+    ("TextClassifier", "two_words"): NO_GAIN,
 }
 
 
 def hold(name, member, broken):
     """See that no law is broken, or that it is known."""
-    if broken and (name, member) in KNOWN:
-        pytest.xfail(f"{KNOWN[name, member]}: {broken}")
+    known = KNOWN.get((name, member))
+    excused = "not finite" not in broken
+    excused &= known == NO_GAIN or "worse than its start" not in broken
+    if broken and known and excused:
+        pytest.xfail(f"{known}: {broken}")
     assert not broken, broken
 
 

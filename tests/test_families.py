@@ -178,7 +178,7 @@ def responsibilities(targets):
 
 @pytest.mark.parametrize("targets", WEIGHTED.values(), ids=WEIGHTED)
 def test_collected_rows_are_weighted_moments(targets):
-    """Counts, means and variances of every class, over the cells that are there."""
+    """Moments of every class, over the cells that are there."""
     X, _ = tiny.data("gaussian")
     X[3, 0] = X[4, 1] = np.nan
     X += 1e6  # moments must not lose their digits to a large mean
@@ -191,7 +191,8 @@ def test_collected_rows_are_weighted_moments(targets):
         for k in range(3):
             m = np.average(X[seen, d], weights=r[seen, k])
             v = np.average((X[seen, d] - m) ** 2, weights=r[seen, k])
-            expected = [m, v, r[seen, k].sum()]
+            kurtosis = np.average((X[seen, d] - m) ** 4, weights=r[seen, k]) / v**2
+            expected = [m, v, r[seen, k].sum(), kurtosis]
             np.testing.assert_allclose(counted.features[:, d, k], expected, rtol=1e-8)
 
 

@@ -72,6 +72,20 @@ def test_default_training_reaches_the_optimum(name):
     assert (value - best) / len(y) <= 0.005
 
 
+def test_rare_flags_and_heavy_tails_do_not_keep_training_waiting():
+    """One column a level, some of them rare, beside a skewed one: as any table of a business."""
+    rng = np.random.default_rng(0)
+    rare = np.exp(rng.uniform(np.log(0.002), np.log(0.3), 40))
+    X = np.hstack([rng.random((3000, 40)) < rare, rng.lognormal(size=(3000, 1))])
+    odds = X[:, :40] @ rng.normal(scale=2.0, size=40) + np.log(X[:, 40])
+    y = (odds + rng.logistic(size=3000) > np.median(odds)).astype(int)
+    with threadpool_limits(1):
+        model = GaussianNB(random_state=0).fit(X, y)
+        value, _, best = penalised_ncll(model, X, y)
+    assert (value - best) / len(y) <= 0.005
+    assert model.n_iter_ <= 30
+
+
 def test_as_good_as_logistic_regression():
     """Defaults on both sides, five folds; four times five give 0.9787 against 0.9764."""
     figures = {}

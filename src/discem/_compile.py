@@ -25,6 +25,9 @@ from typing import Any, Protocol
 # Kernels allocate nothing (what they need is passed in), so references need not be counted.
 _OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False}
 
+# Nothing but compiled code calls these: what would take their arguments from Python is left out.
+_INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
 # (function, chooser of its implementation, options of its own)
 _callees: list[tuple[Callable, Callable, dict[str, Any]]] = []
 _sources: dict[str, bytes] = {}  # the files that take part, as they were when registered
@@ -120,7 +123,7 @@ def _compile(function: Callable) -> Callable:
 
     global _announced
     for callee, choose, options in _callees[_announced:]:
-        overload(callee, jit_options=_OPTIONS | options, strict=False)(choose)
+        overload(callee, jit_options=_OPTIONS | _INNER | options, strict=False)(choose)
     _announced = len(_callees)
     with _cache_directory(numba.config) as usable:
         return numba.njit(**_OPTIONS, cache=usable)(function)

@@ -31,6 +31,7 @@ from .schedules import scale, step_sizes
 MEASURED = ("loss", "nll", "ncll", "hinge", "accuracy")
 WINDOW = 100  # batches of a stream that stay on record
 _ROUNDING = 1e-12
+_SAMPLE = 2000  # rows that stand for all, where there are more
 _WORK = 2e7  # visits of numbers between two looks at the clock and at Ctrl-C
 
 Record = dict[str, Any]
@@ -224,6 +225,22 @@ class Learner:
         return learner
 
 
+def sample_of(rows: np.ndarray) -> np.ndarray:
+    """The same few of the same rows each time, or all where there are no more."""
+    if len(rows) <= _SAMPLE:
+        return rows
+    return np.sort(np.random.default_rng(0).choice(rows, _SAMPLE, replace=False))
+
+
+def best_start(states: list[Any], rule: Rule, data: Data) -> Learner:
+    """A learner at the state that has the least objective, by a sample of the rows."""
+    learners = [Learner(state, rule) for state in states]
+    if len(learners) == 1:
+        return learners[0]
+    rows = sample_of(np.flatnonzero(data.weights > 0))
+    return min(learners, key=lambda learner: learner.objective(data, rows).value)
+
+
 @dataclass(frozen=True)
 class Plan:
     """How long to train, and who watches."""
@@ -323,7 +340,6 @@ class Patience:
         return self.tol is not None and self._waited >= self.patience
 
 
-_SAMPLE = 2000  # rows that stand for all, where there are more
 _SHORTER = 0.25  # of the steps, after they have led astray
 _CERTAIN = 3.0  # standard errors
 
@@ -342,9 +358,7 @@ class Guard:
         self.active = not plan.solved and (plan.guarded or plan.tol is not None)
         if not self.active:
             return
-        self.sample = rows
-        if len(rows) > _SAMPLE:
-            self.sample = np.sort(np.random.default_rng(0).choice(rows, _SAMPLE, replace=False))
+        self.sample = sample_of(rows)
         self.start = self.best = learner.snapshot()
         self.begun = learner.objective(data, self.sample)
         self.least = self.begun.value

@@ -20,7 +20,7 @@ from ..models import ClassPrior
 from ..projections import Check, Interior
 from ..schedules import Schedule, scale
 from ..targets import SHARED, Targets
-from ..training import Learner, Plan, Record, train
+from ..training import Learner, Plan, Record, best_start, train
 from . import _input
 from ._input import NUMBER
 from ._joint import Joint
@@ -122,8 +122,10 @@ class GenerativeClassifier(Joint, BaseEstimator):
         """The weight of an unlabelled row, of which there are `ratio` for each labelled one."""
         return family.auto_unlabelled(self._is_generative(), ratio)
 
-    def _begin(self, batch: Batch, average: bool, stream: bool, rng) -> tuple[Any, np.ndarray]:
-        """The state at the prior or at the generative estimate, and the weight of each class."""
+    def _begin(
+        self, batch: Batch, average: bool, stream: bool, rng
+    ) -> tuple[list[Any], np.ndarray]:
+        """States to begin with, of which the best is taken, and the weight of each class."""
         d, K = batch.found["n_features_in_"], len(batch.classes)
         tally = models.collect(batch.family, batch.rows, batch.targets, batch.weights, d, K)
         prior, alpha = self._resolve_prior(batch.family, d)
@@ -131,7 +133,15 @@ class GenerativeClassifier(Joint, BaseEstimator):
             prior, batch.rows, list(batch.targets.parts(batch.weights))
         )
         classes = self._class_prior(batch.family, prior, alpha)
-        return models.start(tally, prior, classes, self.init, average, stream), tally.classes
+        inits = self._inits(batch.family)
+        states = [models.start(tally, prior, classes, init, average, stream) for init in inits]
+        return states, tally.classes
+
+    def _inits(self, family: Family) -> tuple[str, ...]:
+        """Where training may begin."""
+        loss = resolve_loss(self.loss)
+        as_given = _mostly_generative(loss) or isinstance(self._resolve_projection(loss), Check)
+        return (self.init,) if as_given or self.init != "generative" else family.starts
 
     def _auto_average(self, family: Family) -> bool:
         return family.auto_average(self._is_generative())
@@ -391,10 +401,10 @@ class GenerativeClassifier(Joint, BaseEstimator):
         if average == "auto":
             average = self._auto_average(family)
         total = float(batch.weights.sum())
-        state, class_count = self._begin(batch, bool(average), stream, rng)
+        states, class_count = self._begin(batch, bool(average), stream, rng)
         step = self.step
         if step == "auto":
-            step = self._auto_step(family, total / unit, state)
+            step = self._auto_step(family, total / unit, states[0])
         rule = Rule(
             loss,
             self._resolve_projection(loss),
@@ -402,7 +412,8 @@ class GenerativeClassifier(Joint, BaseEstimator):
             self._spread(total),
             int(self.batch_size),
         )
-        learner = Learner(state, rule)
+        data = Data(batch.rows, batch.targets, batch.weights / unit)
+        learner = best_start(states, rule, data)
         for name in self._of_input:
             if hasattr(self, name):
                 delattr(self, name)

@@ -11,6 +11,8 @@ _LOSS = """loss : {"ncll", "hinge", "nll", "blend"} or loss object, default="ncl
 
 _COMMON = """init : {"generative", "prior"}, default="generative"
     Start at the closed-form estimate under NLL, or at the prior's own statistics (as the paper).
+    Under a discriminative loss Gaussian classes start with the variance of the prior, by default
+    that within all classes together, if that has the lower objective.
 step : "auto" or callable, default="auto"
     Size of step t = 1, 2, ...: `inverse(lam)` (the paper's), `power(rho0, t0, kappa)`,
     `constant(rho)` or any function of t. "auto" needs no tuning.

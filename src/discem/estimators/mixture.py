@@ -246,9 +246,12 @@ class MixtureClassifier(GenerativeClassifier):
         classes = self._class_prior(family, prior, alpha)
         alike = tally.classes == 0 if self.init == "generative" else tally.classes >= 0
         class_count = np.add.reduceat(tally.classes, first[:-1])
-        parts = models.start(tally, prior, classes, self.init, stream=stream)
-        model = perturbed(Mixture(parts, first), np.flatnonzero(alike), rng)
-        return models.with_average(model, model, 0.0) if average else model, class_count
+        states = []
+        for init in self._inits(family):
+            parts = models.start(tally, prior, classes, init, stream=stream)
+            model = perturbed(Mixture(parts, first), np.flatnonzero(alike), rng)
+            states.append(models.with_average(model, model, 0.0) if average else model)
+        return states, class_count
 
     def _auto_step(self, family, n, state):
         return super()._auto_step(family, n, state.parts)

@@ -260,7 +260,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         state = start_topics(tally, prior, classes, alpha, inference, self.init, average, rng)
         if T > 1 and self.init == "generative":
             state = self._tell_apart(state, batch, rng)
-        return state, tally.classes
+        return [state], tally.classes
 
     def _tell_apart(self, state: Topics, batch: Batch, rng) -> Topics:
         """Let online EM find the topics of each class, from documents that took one at random."""

@@ -46,6 +46,7 @@ class Family:
     state: ClassVar[type]  # a NamedTuple of arrays
     priors: ClassVar[tuple[type, ...]]  # kinds of priors it can take
     accepts: ClassVar[Accepts] = Accepts()
+    starts: ClassVar[tuple[str, ...]] = ("generative",)  # of discriminative training, see `start`
 
     def provides(self, name: str) -> bool:
         """Whether it has a compiled function, or a method of its own, of that name."""
@@ -114,8 +115,9 @@ class Family:
         """The initial state, without an average, from the prior and the rows' tally and weight.
 
         init="prior" is at the prior, with one observation per class; init="generative" at the
-        closed-form estimate under NLL, with the mass of one observation over all classes. More of
-        a `stream` may yet come.
+        closed-form estimate under NLL, with the mass of one observation over all classes. Where
+        that is a poor start for discriminative training, `starts` names better ones, of which the
+        one with the least objective is taken. More of a `stream` may yet come.
         """
         raise NotImplementedError
 

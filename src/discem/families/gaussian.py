@@ -40,6 +40,7 @@ MEAN, VARIANCE = range(2)
 VARIES, UNIT, SEEN, LIGHTNESS, INVERSE, SHIFTED, NEW_VARIANCE, D_MASS = range(8)
 _FAR_OUT = 3.0  # deviations; what is further out should not be a cluster of its own
 _NARROWEST = 0.1  # of the variance within classes: the least that the prior expects in components
+_SLOWEST = 2.0**20  # by how much steps of a column may be shortened that is far from normal
 
 
 class Gaussian(NamedTuple):
@@ -71,6 +72,7 @@ class GaussianFamily(Family):
     state = Gaussian
     priors = (NormalGamma, NormalBetaPrime, PaperNormalGamma)
     accepts = Accepts(missing=True)
+    starts = ("tempered", "pooled")
 
     # --- the family in numbers: statistics are x and x^2 ------------------------------------------
 
@@ -152,8 +154,8 @@ class GaussianFamily(Family):
         )
 
     def collect(self, rows, parts, n_features, n_classes):
-        """Mean, variance and weight of the cells seen of each feature and class, as (3, d, K)."""
-        moments = np.zeros((3, n_features, n_classes))
+        """Mean, variance, weight and kurtosis of cells seen, by feature and class: (4, d, K)."""
+        moments = np.zeros((4, n_features, n_classes))
         for codes, weights in parts:
             order = np.argsort(codes, kind="stable")
             first = np.searchsorted(codes[order], np.arange(n_classes + 1))
@@ -164,14 +166,23 @@ class GaussianFamily(Family):
                 count = seen.sum(axis=0)
                 share = seen / np.maximum(count, 1e-300)
                 mean = (share * np.nan_to_num(cells)).sum(axis=0)
-                off = np.nan_to_num(cells - mean)
-                moments[:, :, k] = mean, (share * off * off).sum(axis=0), count
+                squares = np.nan_to_num(cells - mean) ** 2
+                variance = (share * squares).sum(axis=0)
+                squares /= np.where(variance > 0, variance, 1.0)
+                moments[:, :, k] = mean, variance, count, (share * squares**2).sum(axis=0)
         return moments
 
     def start(self, prior, tally, total, init, stream):
         """Where the prior is in the data's units, a column that never varies has none: it says
         nothing of the class, and is left out by giving it NaN for a scale, unless more of a stream
         may yet come.
+
+        Discriminative training may begin with the variances of the data, or with that of the prior
+        in every class: a flag that a class has never shown has next to none, and is the surest of
+        signs until it is shown. And natural gradients measure a step by how much x^2 varies in a
+        Gaussian. In a rare flag, or where tails are heavy, it varies more, and the step that suits
+        the other columns would overshoot: such a column is given more mass, so that its steps are
+        shorter.
         """
         _, d, K = tally.shape
         if isinstance(prior, PaperNormalGamma):  # the paper's equations are in raw units
@@ -192,7 +203,7 @@ class GaussianFamily(Family):
             mass = np.full(d, float(K))
             m, v = np.repeat(m0, K, axis=1), np.repeat(v0, K, axis=1)
         else:
-            raw_mean, raw_variance, n = tally
+            raw_mean, raw_variance, n, _ = tally
             known = (n > 0) & np.isfinite(scale)[:, None]
             data_mean = np.where(known, (raw_mean - shift[:, None]) / scale[:, None], m0)
             data_variance = np.where(known, raw_variance / scale[:, None] ** 2, v0)
@@ -201,6 +212,10 @@ class GaussianFamily(Family):
             v = (spread + nu_variance * v0) / np.maximum(n + nu_variance, 1e-300)
             v = np.maximum(v, 1e-9 * v0)
             mass = (n.sum(axis=1) + 1.0) / (max(total, 1.0) + 1.0)
+            if init != "generative" and self.keeps_mass(prior):
+                mass *= _excess(tally, v * scale[:, None] ** 2)
+            if init == "pooled":
+                v = np.repeat(v0, K, axis=1)
         units = np.stack([shift, scale, np.log(scale) + 0.5 * np.log(2 * np.pi)])
         factors = np.ascontiguousarray(np.stack([m.T, v.T]))
         return Gaussian(units, mass, factors, np.zeros((0, K, d)), np.zeros(1), prior)
@@ -351,7 +366,7 @@ def _within(tally: np.ndarray) -> np.ndarray:
 
 def _units(tally: np.ndarray) -> tuple[np.ndarray, ...]:
     """Overall mean and deviation, within-class variance in units of it, and what is constant."""
-    mean, variance, count = tally
+    mean, variance, count, _ = tally
     share = count / np.maximum(count.sum(axis=1, keepdims=True), 1e-300)
     shift = (share * mean).sum(axis=1)
     size = np.maximum(np.abs(shift), np.abs(mean).max(axis=1, initial=0.0))
@@ -364,6 +379,19 @@ def _units(tally: np.ndarray) -> tuple[np.ndarray, ...]:
     least = np.maximum(1.0 / (count.sum(axis=1) + 2.0), 1e-6)
     within = np.where(constant, 1.0, np.maximum(within / scale**2, least))
     return shift, scale, within, constant
+
+
+def _excess(tally: np.ndarray, variance: np.ndarray) -> np.ndarray:
+    """How much more the statistics of each feature vary than in Gaussians of these variances.
+
+    (E z^2 + E (z^2 - 1)^2 / 2) / 2 is 1 for a normal z. It is rounded down to a power of two, so
+    that columns that are about normal stay alike.
+    """
+    _, within, count, kurtosis = tally
+    share = count / np.maximum(count.sum(axis=1, keepdims=True), 1e-300)
+    ratio = np.nan_to_num(within / variance, nan=0.0, posinf=1e9)
+    excess = 0.25 * (1.0 + (share * kurtosis * ratio**2).sum(axis=1))
+    return 2.0 ** np.floor(np.log2(np.clip(excess, 1.0, _SLOWEST)))
 
 
 def _column(name, given, d, default, shift, scale):

@@ -51,6 +51,10 @@ class ProductFamily(Family):
     def name(self) -> str:  # type: ignore[override]
         return " * ".join(factor.name for factor in self.factors)
 
+    @property
+    def starts(self) -> tuple[str, ...]:  # type: ignore[override]
+        return max((factor.starts for factor in self.factors), key=len)
+
     def _each(self, method: str, *pairs: Any) -> tuple[Any, Any]:
         """What a method of both factors says, given the first and second of each pair."""
         first, second = (getattr(factor, method) for factor in self.factors)

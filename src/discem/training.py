@@ -289,7 +289,7 @@ def train(
     if kept is not None:
         learner.restore(kept)
     progress.close()
-    guard.end()
+    guard.end(-np.inf if len(held) else record.get("objective", -np.inf))
     if plan.tol is not None and not (done or plan.solved or guard.failed):
         _warn(
             f"training ended at max_iter={plan.epochs}, not where it stopped getting better; "
@@ -342,6 +342,7 @@ class Patience:
 
 _SHORTER = 0.25  # of the steps, after they have led astray
 _CERTAIN = 3.0  # standard errors
+_LOST = 0.05  # of what the best epoch had gained: steps that lose more lead astray
 
 
 class Guard:
@@ -355,6 +356,7 @@ class Guard:
     def __init__(self, learner: Learner, data: Data, rows: np.ndarray, plan: Plan):
         self.learner, self.data, self.rows, self.guarded = learner, data, rows, plan.guarded
         self.failed = False
+        self.tol = plan.tol or 1e-3  # what is no loss
         self.active = not plan.solved and (plan.guarded or plan.tol is not None)
         if not self.active:
             return
@@ -372,11 +374,14 @@ class Guard:
             now = self.learner.objective(self.data, self.sample)
             record["objective"] = now.value
             suspect = not now.rise(self.begun)[0] <= 0  # also if it is not a number
-            if now.value < self.least:
+            lost = now.value - self.least
+            if lost < 0:
                 self.best, self.least = self.learner.snapshot(), now.value
+            astray = lost > _LOST * (self.begun.value - self.least) + self.tol
         else:
             suspect = not record["loss"] <= float(self.begun.losses.sum()) / self.begun.weight
-        if not (self.guarded and suspect and self._rose()):
+            astray = False
+        if not (self.guarded and (astray or (suspect and self._rose()))):
             return False
         self._go_back()
         rule = self.learner.rule
@@ -384,8 +389,10 @@ class Guard:
         record["went_back"] = 1.0
         return True
 
-    def end(self) -> None:
-        """See that the end is not above the start; or go back there, and say so."""
+    def end(self, last: float) -> None:
+        """Go back to the best epoch if the objective of the last is above; see that it gained."""
+        if self.active and self.guarded and last > self.least + self.tol:
+            self._go_back()
         if not self.active or not self._rose():
             return
         if self.best is not self.start:

@@ -77,7 +77,8 @@ def near_peer(found: mnb.Results, loss: str) -> Claim:
             if run[:2] == (data, loss)
         ],
         WHERE,
-        f"lambda, priors and rival are the paper's; {found.epochs()} epochs and the margin are ours",
+        "lambda, priors and rival are the paper's; "
+        f"{found.epochs()} epochs and the margin are ours",
     )
 
 

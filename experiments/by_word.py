@@ -34,7 +34,7 @@ class ByWord:
         )  # fmt: skip
 
     def joint(self, X: Any) -> np.ndarray:
-        """ln p(y, d), one column a class."""
+        """The scores ln p(y, d), one column a class."""
         words, classes = self.words + self.clock[GAMMA], self.classes + self.clock[GAMMA]
         return X @ np.log(words / words.sum(axis=0)) + np.log(classes / classes.sum())
 

@@ -91,7 +91,7 @@ def perplexity_rises_under_p1(found: mnb.Results) -> Claim:
         for mean in [found.mean(run, "perplexity")]
     }
     return Claim(
-        "Its perplexity then rises much more under P1 than under P2",
+        "After that the perplexity of Hinge-MNB rises much more under P1 than under P2",
         f"from the first epoch to the last it rises at least {MUCH:g} times as much",
         "rise under P1 over rise under P2",
         [

@@ -2,8 +2,8 @@
 
 Documents are raw counts of words, which most sets have stemmed and between blanks. Training
 is Algorithm 1 with the settings of the supplement: lambda = 1e-5, the check-step, a flat start, no
-averaging, and the prior P1 (alpha = 1) or P2 (alpha = ln |W|). p(y | d) is computed once a document,
-as in Table 1; the other reading of the pseudo-code is in by_word.py.
+averaging, and the prior P1 (alpha = 1) or P2 (alpha = ln |W|). p(y | d) is computed once a
+document, as in Table 1; the other reading of the pseudo-code is in by_word.py.
 
 Rivals are LIBLINEAR's, as the paper names them and with LIBLINEAR's own defaults: logistic
 regression and the SVM (squared hinge loss), both in the primal, C = 1, a tolerance of 0.01 and no
@@ -288,7 +288,9 @@ def falls(results: Results, paper: str, measure: str, where: str) -> Claim:
         f"its mean over the training set ends below {100 * FALLS:.0f} % of the start, on every set "
         "and with either prior",
         f"share left after {results.epochs()} epochs, in %",
-        results.each(lambda run: Evidence("", 100 * means[run][-1] / means[run][0], None, 100 * FALLS)),
+        results.each(
+            lambda run: Evidence("", 100 * means[run][-1] / means[run][0], None, 100 * FALLS)
+        ),
         where,
         f"lambda and priors are the paper's; {results.epochs()} epochs and the margin are ours",
         ".1f",

@@ -144,11 +144,11 @@ def _scoreboard(results: Sequence[Result]) -> str:
         '<section id="scoreboard" aria-labelledby="scoreboard-title">\n'
         '<h2 id="scoreboard-title">Do the paper’s claims hold?</h2>\n'
         f'<p class="score">{score}</p>\n'
-        "<p>The paper draws curves and prints three accuracies; its pictures cannot be had. What can "
-        "be held against our numbers is what it says, put here in our words. Each verdict follows "
-        "from numbers that are stored beside this page, by a rule that stands beside it; where the "
-        "paper leaves a setting or a margin open, the last column says what we chose. No choice "
-        "looked at test documents.</p>\n"
+        "<p>The paper draws curves and prints three accuracies; its pictures cannot be had. What "
+        "can be held against our numbers is what it says, put here in our words. Each verdict "
+        "follows from numbers that are stored beside this page, by the rule that stands beside it; "
+        "where the paper leaves a setting or a margin open, the last column says what we chose. No "
+        "setting was chosen on test documents.</p>\n"
         + _claims_table(papers, "The paper says", "Claims of the paper")
         + (
             f"<p>{_held(ours)} of {len(ours)} claims about the same figures hold that are ours: "
@@ -168,7 +168,7 @@ def _held(claims: Sequence[tuple[Result, int, dict[str, Any]]]) -> int:
 def _claims_table(
     claims: Sequence[tuple[Result, int, dict[str, Any]]], says: str, label: str
 ) -> str:
-    """A row a claim, which a narrow screen shows as a block of lines, each with its column's name."""
+    """A row a claim; on a narrow screen a block of lines, each with the name of its column."""
     heads = [says, "Where", "We see", "Verdict", "We ask; whose choice"]
     rows = ""
     for result, place, claim in claims:

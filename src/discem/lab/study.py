@@ -89,7 +89,7 @@ class Claim:
     evidence: Sequence[Evidence]
     where: str = ""  # in the paper; a claim that is in none of its sentences is ours
     choices: str = ""  # whose the settings and bounds are, where the paper leaves them open
-    form: str = "+.1f"
+    form: str = "+z.1f"
 
     def holds(self) -> bool:
         return bool(self.evidence) and all(each.holds() for each in self.evidence)
@@ -202,7 +202,9 @@ def run(
     contents = {name: conclude(name) for name in names if not left[name]}
     environment = {} if plan.data is None else {"DISCEM_DATA": plan.data}
     with Workers(min(jobs, len(calls)), environment) as workers:
-        for place, outcome in workers.do([(each[0][1].work, each[0][1].settings) for each in calls]):
+        for place, outcome in workers.do(
+            [(each[0][1].work, each[0][1].settings) for each in calls]
+        ):
             name, part = calls[place][0]
             if outcome.failed:
                 raise PartFailedError(f"{name}, part {part.name!r}: {outcome.failed}")

@@ -244,8 +244,8 @@ def claims(way: str, last: dict, slda: dict[str, list[float]]) -> list[Claim]:
             + ", ".join(f"{value:.1f}" for value in supervised.values()),
             above(supervised),
             "Section 4.2, Figure 4" if papers else "",
-            "model, priors and sampler are the paper's; lambda, as for its other texts, and 20 "
-            "epochs are ours"
+            "model, priors and sampler are the paper's; lambda, as for its other texts, and the "
+            "number of epochs are ours"
             if papers
             else "",
         ),

@@ -19,7 +19,7 @@ MODELS = [("hinge", "P1"), ("hinge", "P2")]
 WHERE = "Section 4.2, Figure 2; Supplement, Figure 2"
 RISES = 1.1  # times its lowest value
 MUCH = 2.0  # times as much
-CHOICES = "lambda and priors are the paper's; 30 epochs and the margin are ours"
+CHOICES = "lambda and priors are the paper's; the number of epochs and the margin are ours"
 
 
 def parts(plan: Plan) -> list[Part]:

@@ -10,7 +10,7 @@ from statistics import mean
 from typing import Any
 
 import numpy as np
-from lda import LOSSES, SETS, WAYS, topic_parts
+from lda import LOSSES, MEASURED, SETS, WAYS, topic_parts
 
 from discem.lab.study import Claim, Evidence, Part, Picture, Plan, Report, Table
 from discem.report.plots import BY_LOSS, key, panels
@@ -25,7 +25,8 @@ MOVES = 2.0  # %, what a change of perplexity is at least
 
 
 def parts(plan: Plan) -> list[Part]:
-    return topic_parts(plan, WAYS, LOSSES, plan.seeds_or(10, quick=2))  # those of `lda`
+    seeds = plan.seeds_or(MEASURED, quick=2)
+    return topic_parts(plan, WAYS, LOSSES, seeds[:MEASURED])  # some of `lda`, done once
 
 
 def report(results: dict[str, dict[str, Any]]) -> Report:

@@ -5,25 +5,28 @@ each class. It is trained by the same update as naive Bayes, with the expected c
 topics as statistics, under NLL, NCLL or hinge loss.
 
 What is run, for seeds 0, 1, ...: the paper's algorithm (its Gibbs sampler, check-step, start and
-prior: eta = 0.1 shared by the topics of a class, alpha = 1 / topics), and discem's defaults, with
-collapsed variational inference. The paper does not say which lambda its step 1 / (1 + lambda t) has
-here. Ours were chosen on a fifth of the training documents: 1 for NLL, whose step is then that of a
-running mean, and 0.001 for the others. Nor does it say how p(d | y) was computed, without which
-there is no p(y | d): ours is an estimate by importance sampling.
+prior: eta = 0.1 shared by the topics of a class, alpha = 1 / topics) for 20 epochs, and discem's
+defaults, with collapsed variational inference. Which lambda its step 1 / (1 + lambda t) has here
+the paper does not say. For NCLL and hinge loss ours is 1e-5, the only one that it prints for text;
+two others are shown for fewer seeds. For NLL it is 1, a running mean, as in the online EM that the
+paper starts from: under NLL a step near 1 forgets all documents but the last. Nor does the paper
+say how p(d | y) was computed, without which there is no p(y | d): ours is an estimate by importance
+sampling.
 
 Supervised LDA (Blei and McAuliffe) has one set of topics for all classes and a regression from
 topic proportions to labels. The paper ran class-slda; tomotopy's model knows no classes, so it gets
 one binary response for each and the largest wins.
 """
 
+from collections.abc import Iterable
 from statistics import mean
 from typing import Any
 
 import numpy as np
 from multinomial import counts, documents
 
-from discem import TopicClassifier, inverse
-from discem.lab.study import Claim, NotPossibleError, Part, Picture, Plan, Report, Table
+from discem import TopicClassifier, constant, inverse
+from discem.lab.study import Claim, Evidence, NotPossibleError, Part, Picture, Plan, Report, Table
 from discem.report.plots import BY_LOSS, REFERENCE, key, panels
 
 TITLE = "Topics in each class: accuracy"
@@ -31,8 +34,11 @@ PAPER = "Figure 4"
 
 SETS = {"r8": "Reuters R8", "webkb": "WebKB"}
 LOSSES = {"nll": "NLL-LDA", "ncll": "NCLL-LDA", "hinge": "Hinge-LDA"}
-LAMBDA = {"nll": 1.0, "ncll": 1e-3, "hinge": 1e-3}
+FIGURES = ("ncll", "hinge", "perplexity")  # of the training documents
+LAMBDA = {"nll": 1.0, "ncll": 1e-5, "hinge": 1e-5}
+OTHERS = {"lambda-1e-4": 1e-4, "lambda-1e-3": 1e-3}
 WAYS = {"paper": "the paper's algorithm", "discem": "discem's defaults"}
+NAMES = WAYS | {way: f"the paper's algorithm, lambda {lam:g}" for way, lam in OTHERS.items()}
 PAPERS_OWN = {
     "prior": "paper",
     "init": "prior",
@@ -40,7 +46,10 @@ PAPERS_OWN = {
     "projection": "check",
     "average": False,
 }
-COST = {"paper": 9, "discem": 3, "slda": 60}  # seconds on webkb; twice as many on r8
+EPOCHS = {"paper": 20, "discem": 10, "lambda-1e-4": 20, "lambda-1e-3": 20}
+COST = {"paper": 0.65, "discem": 0.3, "slda": 60}  # seconds of an epoch on webkb; r8 has twice that
+MEASURED = 3  # seeds whose losses are measured, too, which takes time: see lda_losses.py
+BETTER = 0.1  # points of accuracy
 SLDA_TOPICS = 50
 SLDA_SWEEPS = 200
 CLASS_SLDA = {"r8": 0.942, "webkb": 0.808}  # one run each, on another machine: see the notes
@@ -48,49 +57,65 @@ CLASS_SLDA = {"r8": 0.942, "webkb": 0.808}  # one run each, on another machine: 
 
 def parts(plan: Plan) -> list[Part]:
     seeds = plan.seeds_or(10, quick=2)
-    return topic_parts(plan, train, seeds) + [
-        Part(f"slda-{data}-{seed}", supervised_lda, {"data": data, "seed": seed}, (data,), cost)
-        for data, cost in {"r8": 2 * COST["slda"], "webkb": COST["slda"]}.items()
-        for seed in ([] if plan.quick else seeds[:3])  # it is slow
-    ]
+    others = [] if plan.quick else seeds[:3]
+    return (
+        topic_parts(plan, WAYS, LOSSES, seeds)
+        + topic_parts(plan, OTHERS, ("ncll", "hinge"), others)
+        + [
+            Part(f"slda-{data}-{seed}", supervised_lda, {"data": data, "seed": seed}, (data,), cost)
+            for data, cost in {"r8": 2 * COST["slda"], "webkb": COST["slda"]}.items()
+            for seed in others  # it is slow
+        ]
+    )
 
 
-def topic_parts(plan: Plan, work: Any, seeds: range) -> list[Part]:
-    """Both ways of training under every loss; few epochs on the smaller set if time is short."""
+def topic_parts(
+    plan: Plan, ways: Iterable[str], losses: Iterable[str], seeds: Iterable[int]
+) -> list[Part]:
+    """Ways of training under losses; few epochs on the smaller set if time is short."""
     sets = {"webkb": 1} if plan.quick else {"r8": 2, "webkb": 1}
     return [
         Part(
             f"{way}-{data}-{loss}-{seed}",
-            work,
-            {"way": way, "data": data, "loss": loss, "epochs": epochs, "seed": seed},
+            train,
+            {"way": way, "data": data, "loss": loss, "epochs": epochs, "seed": seed}
+            | {"losses": way in WAYS and seed < MEASURED},
             (data,),
-            COST[way] * size * epochs / 10,
+            COST["discem" if way == "discem" else "paper"] * size * epochs,
         )
-        for epochs in [3 if plan.quick else 10]
         for data, size in sets.items()
-        for way in WAYS
-        for loss in LOSSES
+        for way in ways
+        for epochs in [3 if plan.quick else EPOCHS[way]]
+        for loss in losses
         for seed in seeds
     ]
 
 
 def options(way: str, loss: str) -> dict[str, Any]:
     """How a way of training sets up the classifier."""
-    own = PAPERS_OWN | {"step": inverse(LAMBDA[loss])} if way == "paper" else {}
+    own = {}
+    if way != "discem":
+        own = PAPERS_OWN | {"step": inverse(OTHERS.get(way, LAMBDA[loss]))}
     return {"loss": loss, "tol": None} | own
 
 
-def train(way: str, data: str, loss: str, epochs: int, seed: int) -> dict[str, Any]:
-    """Accuracy on the test part after each epoch."""
+def train(way: str, data: str, loss: str, epochs: int, seed: int, losses: bool) -> dict[str, Any]:
+    """Accuracy on the test part after each epoch, and `losses` of the training part, if wanted.
+
+    They are of the model as it stands at the start and at the end of each epoch, on all documents.
+    """
     X, y, X_test, truth = counts(data)
     accuracy: list[float] = []
-    TopicClassifier(
-        random_state=seed,
-        max_iter=epochs,
-        callback=lambda model, record: accuracy.append(model.score(X_test, truth)),
-        **options(way, loss),
+    settings = {"random_state": seed, "max_iter": epochs, "rescore": losses} | options(way, loss)
+    model = TopicClassifier(
+        callback=lambda model, record: accuracy.append(model.score(X_test, truth)), **settings
     ).fit(X, y)
-    return {"way": way, "data": data, "loss": loss, "accuracy": accuracy}
+    found = {"way": way, "data": data, "loss": loss, "accuracy": accuracy}
+    if losses:
+        still = settings | {"max_iter": 1, "step": constant(0.0)}  # an epoch that moves nothing
+        records = TopicClassifier(**still).fit(X, y).history_ + model.history_
+        found |= {name: [each[f"rescored_{name}"] for each in records] for name in FIGURES}
+    return found
 
 
 def supervised_lda(data: str, seed: int) -> dict[str, Any]:
@@ -119,7 +144,7 @@ def supervised_lda(data: str, seed: int) -> dict[str, Any]:
 def report(results: dict[str, dict[str, Any]]) -> Report:
     curves = {
         (way, data, loss): np.array(found)
-        for way in WAYS
+        for way in NAMES
         for data in SETS
         for loss in LOSSES
         if (found := [r["accuracy"] for r in results.values() if is_run(r, way, data, loss)])
@@ -137,10 +162,11 @@ def report(results: dict[str, dict[str, Any]]) -> Report:
         [
             "The paper draws its curves but prints no numbers. Shaded: from the worst to the best "
             "start; the line is their mean.",
-            "On R8 NLL and NCLL are level, and with the paper's prior hinge loss too: a tenth of a "
-            "point is two test documents. The test documents of Reuters are later news than those "
-            "for training, to which discriminative training keeps closer; whether this is the "
-            "reason we have not tested.",
+            "Lambda was chosen by a rule that sees no document: the one that the paper prints for "
+            "its other texts. What others would have given is in the table.",
+            "A tenth of a point is two test documents of R8, one and a half of WebKB. The test "
+            "documents of Reuters are later news than those for training, to which discriminative "
+            "training keeps closer; whether this is why it gains least there we have not tested.",
             f"class-slda, the program that the paper compared with ({SLDA_TOPICS} topics, alpha "
             "0.02, its default settings), was run once for each set on these files, on another "
             "machine which it shared with other work; it took 33 and 34 rounds of EM, half an hour "
@@ -193,43 +219,51 @@ def draw(curves: dict[tuple[str, str, str], np.ndarray], slda: dict[str, list[fl
 
 def claims(way: str, last: dict, slda: dict[str, list[float]]) -> list[Claim]:
     """What the paper says of accuracies, held against those of the last epoch."""
-    means = {run: float(found.mean()) for run, found in last.items() if run[0] == way}
+    means = {run: 100 * float(found.mean()) for run, found in last.items() if run[0] == way}
     sets = [data for data in SETS if all((way, data, loss) in means for loss in LOSSES)]
     if not sets:
         return []
 
-    def line(data: str) -> str:
-        each = (f"{name} {100 * means[way, data, loss]:.2f}" for loss, name in LOSSES.items())
-        return f"{SETS[data]}: {', '.join(each)}"
+    def above(peers: dict[str, float]) -> list[Evidence]:
+        return [
+            Evidence(
+                f"{SETS[data]} {LOSSES[loss]} {means[way, data, loss]:.2f}",
+                means[way, data, loss] - peers[data],
+                BETTER,
+            )
+            for data in sets
+            for loss in ("ncll", "hinge")
+        ]
 
-    best = {data: max(means[way, data, loss] for loss in ("ncll", "hinge")) for data in sets}
-    worst = {data: min(means[way, data, loss] for loss in ("ncll", "hinge")) for data in sets}
-    others = {data: max(CLASS_SLDA[data], mean(slda.get(data, [0.0]))) for data in sets}
-    measured = [
-        f"{SETS[data]}: ours {100 * worst[data]:.2f} to {100 * best[data]:.2f}, class-slda "
-        f"{100 * CLASS_SLDA[data]:.1f}"
-        + (f", tomotopy {100 * mean(slda[data]):.1f}" if data in slda else "")
-        for data in sets
-    ]
+    supervised = {data: 100 * max(CLASS_SLDA[data], mean(slda.get(data, [0.0]))) for data in sets}
+    papers = way == "paper"
     return [
         Claim(
-            "Trained discriminatively the topic classifier is more accurate than trained by NLL.",
-            f"With {WAYS[way]}, accuracy in %: {'; '.join(map(line, sets))}.",
-            all(worst[data] > means[way, data, "nll"] for data in sets),
-            ours=way != "paper",
+            f"Two topics a class, trained by sdEM ({WAYS[way]}), beat supervised LDA with fifty",
+            "NCLL-LDA and Hinge-LDA are more accurate in the mean than the better of two programs "
+            "for supervised LDA, on both sets",
+            "accuracy in %, and points above supervised LDA, which has "
+            + ", ".join(f"{value:.1f}" for value in supervised.values()),
+            above(supervised),
+            "Section 4.2, Figure 4" if papers else "",
+            "model, priors and sampler are the paper's; lambda, as for its other texts, and the "
+            "number of epochs are ours"
+            if papers
+            else "",
         ),
         Claim(
-            "Two topics a class, trained by sdEM, beat supervised LDA with fifty topics.",
-            f"With {WAYS[way]}, accuracy in %: {'; '.join(measured)}.",
-            all(worst[data] >= others[data] for data in sets),
-            ours=way != "paper",
+            "Trained discriminatively the topic classifier is more accurate than trained by NLL "
+            f"({WAYS[way]})",
+            f"in the mean over seeds, by at least {BETTER:g} points, on both sets",
+            "accuracy in %, and points above NLL-LDA",
+            above({data: means[way, data, "nll"] for data in sets}),
         ),
     ]
 
 
 def table(last: dict, slda: dict[str, list[float]]) -> Table:
     rows: list[list[Any]] = [
-        [SETS[data], f"{LOSSES[loss]}, {WAYS[way]}", *summary(found.tolist())]
+        [SETS[data], f"{LOSSES[loss]}, {NAMES[way]}", *summary(found.tolist())]
         for (way, data, loss), found in last.items()
     ]
     rows += [[SETS[data], "sLDA (tomotopy)", *summary(found)] for data, found in slda.items()]

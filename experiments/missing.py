@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from tables import benchmark, plain_ticks
 
-from discem.lab.study import Claim, Part, Picture, Plan, Report, Table
+from discem.lab.study import Claim, Evidence, Part, Picture, Plan, Report, Table
 from discem.report.plots import COLOURS, REFERENCE, key, panels
 
 TITLE = "Test cells that go missing"
@@ -88,9 +88,6 @@ def report(results: dict[str, dict]) -> Report:
 def claims(found: dict, shares: list[float]) -> list[Claim]:
     many = shares.index(MANY)
 
-    def points(figures: dict) -> str:
-        return ", ".join(f"{data} {100 * gap:+.1f}" for data, gap in figures.items())
-
     fall = {
         data: each["discem ncll"]["accuracy"][many] - each["discem nll"]["accuracy"][many]
         for data, each in found.items()
@@ -109,30 +106,39 @@ def claims(found: dict, shares: list[float]) -> list[Claim]:
         for data, each in mean.items()
     }
     best = {data: each[OURS] - each[rivals[data]] for data, each in mean.items()}
+
+    def gaps(figures: dict, names: dict | None = None) -> list[Evidence]:
+        return [
+            Evidence(data + (f" ({names[data]})" if names else ""), 100 * float(gap), 0.0)
+            for data, gap in figures.items()
+        ]
+
     return [
         Claim(
             "Trained on complete rows, NCLL is worse than NLL where "
             f"{100 * MANY:.0f} % of the cells are missing",
-            f"NCLL less NLL, points: {points(fall)}",
-            all(gap < 0 for gap in fall.values()),
+            "it is less accurate on every table",
+            "NCLL less NLL, points",
+            [each._replace(low=None, high=0.0) for each in gaps(fall)],
         ),
         Claim(
-            "Trained on rows with holes, NCLL is more accurate than either, on average over the "
-            "shares of missing cells",
-            f"above the better of the two, points: {points(repaired)}",
-            all(gap >= 0 for gap in repaired.values()),
+            "Trained on rows with holes, NCLL is more accurate than either",
+            "on average over the shares of missing cells, on every table",
+            "above the better of the two, points",
+            gaps(repaired),
         ),
         Claim(
             "It is no less accurate than logistic regression with imputed means, trained on the "
             "same rows with holes",
-            f"points, on average over shares: {points(imputed)}",
-            all(gap >= 0 for gap in imputed.values()),
+            "on average over the shares of missing cells, on every table",
+            "points",
+            gaps(imputed),
         ),
         Claim(
             "No other method is more accurate",
-            "points above the best of them, on average over shares: "
-            + ", ".join(f"{data} {100 * gap:+.1f} ({rivals[data]})" for data, gap in best.items()),
-            all(gap >= 0 for gap in best.values()),
+            "on average over the shares of missing cells, on every table",
+            "points above the best of them",
+            gaps(best, rivals),
         ),
     ]
 

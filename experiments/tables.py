@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from discem.lab.study import Claim, NotPossibleError, Part, Picture, Plan, Report, Table
+from discem.lab.study import Claim, Evidence, NotPossibleError, Part, Picture, Plan, Report, Table
 from discem.report.plots import COLOURS, REFERENCE, panels
 
 TITLE = "Tables: defaults against peers"
@@ -122,41 +122,39 @@ def report(results: dict[str, dict]) -> Report:
 
 
 def claims(found: dict) -> list[Claim]:
-    def against(sentence: str, peer: str, figure: str, slack: float) -> Claim:
+    def against(says: str, peer: str, figure: str, slack: float) -> Claim:
         """That NCLL is no worse than a peer anywhere, give or take `slack`."""
-        sign, unit = (1, 100) if figure == "accuracy" else (-1, 1)
-        gaps = {
-            data: unit * (methods[NCLL][figure][0] - methods[peer][figure][0])
-            for data, methods in found.items()
-            if peer in methods
-        }
-        what = "points of accuracy" if figure == "accuracy" else "nats of log-loss"
-        seen = ", ".join(f"{data} {gap:+.{1 if unit == 100 else 3}f}" for data, gap in gaps.items())
-        holds = all(sign * gap >= -slack for gap in gaps.values())
-        return Claim(sentence, f"NCLL less its peer, {what}: {seen}", holds)
+        accurate = figure == "accuracy"
+        unit, what = (100, "points of accuracy") if accurate else (1, "nats of log-loss")
+        return Claim(
+            says,
+            "it is no worse on any table" + (f", give or take {slack:g} {what}" if slack else ""),
+            f"NCLL less its peer, {what}",
+            [
+                Evidence(
+                    data,
+                    unit * (methods[NCLL][figure][0] - methods[peer][figure][0]),
+                    *((-slack, None) if accurate else (None, slack)),
+                )
+                for data, methods in found.items()
+                if peer in methods
+            ],
+            form="+z.1f" if accurate else "+z.3f",
+        )
 
-    return [
+    result = [
         against("NCLL training is more accurate than naive Bayes", PLAIN, "accuracy", 0),
         against("NCLL training has better probabilities than naive Bayes", PLAIN, "log_loss", 0),
         against(
-            "NCLL training is as accurate as logistic regression, within half a point",
-            LOGISTIC, "accuracy", 0.5,
+            "NCLL training is as accurate as logistic regression", LOGISTIC, "accuracy", 0.5
         ),
         against(
-            "NCLL training has probabilities as good as those of logistic regression, within 0.01",
+            "NCLL training has probabilities as good as those of logistic regression",
             LOGISTIC, "log_loss", 0.01,
         ),
-        *(
-            [
-                against(
-                    "NCLL training is as accurate as gradient boosting, within half a point",
-                    BOOSTING, "accuracy", 0.5,
-                )
-            ]
-            if any(BOOSTING in methods for methods in found.values())
-            else []
-        ),
+        against("NCLL training is as accurate as gradient boosting", BOOSTING, "accuracy", 0.5),
     ]  # fmt: skip
+    return [claim for claim in result if claim.evidence]
 
 
 def draw(found: dict) -> Picture:

@@ -10,7 +10,7 @@ from statistics import mean
 import numpy as np
 from tables import benchmark, dots
 
-from discem.lab.study import Claim, Part, Picture, Plan, Report, Table
+from discem.lab.study import Claim, Evidence, Part, Picture, Plan, Report, Table
 from discem.report.plots import panels
 
 TITLE = "Text: defaults against peers"
@@ -105,42 +105,45 @@ def claims(found: dict) -> list[Claim]:
             for ours, other in [(methods[TEXT][name][0], methods[peer][name][0])]
         }
 
-    def seen(figures: dict[str, float], form: str) -> str:
-        return ", ".join(f"{data} {value:{form}}" for data, value in figures.items())
+    def each(figures: dict[str, float], low=None, high=None) -> list[Evidence]:
+        return [Evidence(data, value, low, high) for data, value in figures.items()]
 
     result = []
     if points := compare("accuracy", SVM):
-        average = mean(points.values())
         result.append(
             Claim(
-                "TextClassifier() is as accurate as a linear SVM on tf-idf, within half a point on "
-                "every set, and no less so on average",
-                f"points: {seen(points, '+.1f')}; mean {average:+.2f}",
-                min(points.values()) >= -0.5 and average >= 0,
+                "TextClassifier() is as accurate as a linear SVM on tf-idf",
+                "it is at most half a point below on every set, and not below on average",
+                "points",
+                [*each(points, -0.5), Evidence("mean", mean(points.values()), 0.0)],
+                form="+z.2f",
             )
         )
     if points := compare("accuracy", PLAIN):
         result.append(
             Claim(
-                "It is more accurate than naive Bayes on every set",
-                f"points: {seen(points, '+.1f')}",
-                min(points.values()) > 0,
+                "It is more accurate than naive Bayes",
+                "on every set",
+                "points",
+                each(points, 0.0),
             )
         )
     if ratios := compare("log_loss", TUNED):
-        faster, slower = compare("fit", TUNED), compare("fit", SVM)
+        slower = ", ".join(f"{data} {ratio:.1f}" for data, ratio in compare("fit", SVM).items())
         result += [
             Claim(
-                "Its probabilities are as good as those of a tuned logistic regression: a log-loss "
-                "at most a tenth larger",
-                f"ratio of log-losses: {seen(ratios, '.2f')}",
-                max(ratios.values()) <= 1.1,
+                "Its probabilities are as good as those of a tuned logistic regression",
+                "its log-loss is at most a tenth larger, on every set",
+                "ratio of log-losses",
+                each(ratios, None, 1.1),
+                form=".2f",
             ),
             Claim(
                 "It trains faster than the tuned logistic regression, though slower than the SVM",
-                f"seconds over those of logistic regression: {seen(faster, '.2f')}; over those of "
-                f"the SVM: {seen(slower, '.1f')}",
-                max(faster.values()) < 1,
+                "it takes less time than the logistic regression, on every set",
+                f"seconds over those of the SVM: {slower}; over those of logistic regression",
+                each(compare("fit", TUNED), None, 1.0),
+                form=".2f",
             ),
         ]
     return result

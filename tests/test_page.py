@@ -14,6 +14,19 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 NASTY = "<script>alert('no')</script> & \"so on\""
 
 
+def claim(says, seen, holds, ours=False):
+    return {
+        "says": says,
+        "where": "" if ours else "Section 4.1",
+        "ours": ours,
+        "rule": "it is above 2 %",
+        "choices": "the margin is ours",
+        "seen": seen,
+        "holds": holds,
+        "evidence": [],
+    }
+
+
 def result(name, **changes):
     """What an experiment leaves behind."""
     return {
@@ -64,9 +77,9 @@ def page(tmp_path_factory, curves):
         shutil.copy(curves, folder / f"{name}.svg")
         pictures[name] = [{"name": name, "title": "Curves", "alt": "A falling curve."}]
     claims = [
-        {"says": "NCLL is better.", "seen": "It is.", "holds": True, "ours": False},
-        {"says": NASTY, "seen": "It is not.", "holds": False, "ours": False},
-        {"says": "We add this.", "seen": "So it is.", "holds": True, "ours": True},
+        claim("NCLL is better.", "It is.", True),
+        claim(NASTY, "It is not.", False),
+        claim("We add this.", "So it is.", True, ours=True),
     ]
     table = {
         "title": "Accuracy",
@@ -86,7 +99,7 @@ def page(tmp_path_factory, curves):
         result(
             "steps",
             pictures=pictures["steps"],
-            claims=[{"says": "x", "seen": "y", "holds": False, "ours": False}],
+            claims=[claim("x", "y", False)],
         ),
         result("toy", pictures=pictures["toy"], title=NASTY, claims=claims, tables=[table, wide]),
         result("mnb-hinge", pictures=pictures["mnb-hinge"], notes=["See `projection`.", "More."]),
@@ -130,7 +143,8 @@ def test_experiments_come_in_order_and_parts(page):
 
 def test_claims_of_the_paper_and_ours_are_told_apart(page):
     html = page.read_text()
-    assert "1 of 2 agree" in html
+    assert "1 of the paper’s 2 claims agree" in html
+    assert "1 of 1 claims about the same figures hold that are ours" in html
     assert html.count("<dt>The paper says</dt>") == 2
     assert html.count("<dt>Our claim</dt>") == 2
     assert "<dd>We add this.</dd>" in html
@@ -233,7 +247,12 @@ def view(browser, page):
 
 
 def column(tab, n, table=0):
-    return tab.locator("table").nth(table).locator(f"tbody tr > :nth-child({n})").all_inner_texts()
+    return (
+        tab.locator(".table table")
+        .nth(table)
+        .locator(f"tbody tr > :nth-child({n})")
+        .all_inner_texts()
+    )
 
 
 def colour(tab, value):
@@ -345,6 +364,25 @@ def test_figures_can_be_enlarged(view):
     assert dialog.is_visible()
     dialog.get_by_role("button", name="Close").click()
     assert svg.bounding_box()["width"] == before
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_claims_stand_in_a_table_with_all_that_judges_them(view, width):
+    tab = view(width=width)
+    rows = tab.get_by_role("table", name="Claims of the paper").locator("tbody tr")
+    assert rows.count() == 2
+    first = rows.first
+    for text in ("NCLL is better.", "Section 4.1", "It is.", "agrees", "It is above 2 %"):
+        assert first.get_by_text(text, exact=False).first.is_visible()
+    assert first.get_by_text("The margin is ours").is_visible()
+    link, verdict = first.locator("a").bounding_box(), first.locator(".verdict").bounding_box()
+    stacked = verdict["y"] > link["y"] + link["height"] - 1
+    assert stacked == (width == 390)
+    if stacked:  # each line is named, and the statement has the whole width
+        assert first.locator("th").bounding_box()["width"] > 340
+        named = "each => getComputedStyle(each, '::before').content"
+        assert first.locator("td").first.evaluate(named) == '"Where"'
+    assert tab.get_by_role("table", name="Our claims").locator("tbody tr").count() == 1
 
 
 def test_on_a_phone_only_boxes_scroll_sideways(view):

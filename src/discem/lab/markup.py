@@ -9,12 +9,13 @@ from typing import Any
 
 
 def to_html(text: str) -> str:
-    """Text as HTML, with code in backticks and numbers below zero with a minus.
+    r"""Text as HTML, with code in backticks and numbers as people write them.
 
-    >>> to_html("`a < b` & -1.5 points")
-    '<code>a &lt; b</code> &amp; −1.5 points'
+    >>> to_html("`a < b` & -1.5 %")
+    '<code>a &lt; b</code> &amp; −1.5\xa0%'
     """
     text = re.sub(r"(?<![\w.=-])-(?=\d)", "\N{MINUS SIGN}", escape(text))
+    text = re.sub(r"(?<=\d) (?=%)", "\N{NO-BREAK SPACE}", text)
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
 
 

@@ -3,7 +3,8 @@
 An experiment is a script with these names:
 
 - ``TITLE`` and ``PAPER``, what it is about and which figure of the paper it redoes;
-- ``parts(plan)``, the list of `Part` to do, each a call of one of the script's functions;
+- ``parts(plan)``, the list of `Part` to do, each a call of one of the script's functions; a call
+  that several experiments have in common is made once;
 - ``report(results)``, a `Report` made from the results of the parts, by name; parts that could
   not be done are left out of them, and if none could there is nothing to report.
 
@@ -32,7 +33,9 @@ from ..report.plots import new_figure, save_figure, style
 from .catalogue import load
 from .workers import NotPossibleError, Workers
 
-__all__ = ["Claim", "NotPossibleError", "Part", "Picture", "Plan", "Report", "Table", "run"]
+__all__ = [
+    "Claim", "Evidence", "NotPossibleError", "Part", "Picture", "Plan", "Report", "Table", "run",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -58,13 +61,57 @@ class Part(NamedTuple):
     cost: float = 1.0  # seconds that it takes, roughly
 
 
-class Claim(NamedTuple):
-    """A sentence of the paper in our words, or one of ours; what we see; whether they agree."""
+class Evidence(NamedTuple):
+    """A number that a verdict rests on, and the bounds (None: any) that it has to keep."""
+
+    what: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+    def holds(self) -> bool:
+        return (self.low is None or self.value >= self.low) and (
+            self.high is None or self.value <= self.high
+        )
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of the paper in our words, or one of ours, and the rule that judges it.
+
+    It holds if all its evidence keeps its bounds. What the bounds are is said by `rule`, what the
+    numbers are by `shown`, and `form` is how they are written.
+    """
 
     says: str
-    seen: str
-    holds: bool
-    ours: bool = False
+    rule: str  # "we ask that ..."
+    shown: str
+    evidence: Sequence[Evidence]
+    where: str = ""  # in the paper; a claim that is in none of its sentences is ours
+    choices: str = ""  # whose the settings and bounds are, where the paper leaves them open
+    form: str = "+z.1f"
+
+    def holds(self) -> bool:
+        return bool(self.evidence) and all(each.holds() for each in self.evidence)
+
+    def seen(self) -> str:
+        """The evidence in words; what is out of bounds is marked."""
+        return f"{self.shown}: " + "; ".join(
+            f"{each.what} {each.value:{self.form}}{'' if each.holds() else ' (✗)'}"
+            for each in self.evidence
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "says": self.says,
+            "where": self.where,
+            "ours": not self.where,
+            "rule": self.rule,
+            "choices": self.choices,
+            "seen": self.seen(),
+            "holds": self.holds(),
+            "evidence": [each._asdict() for each in self.evidence],
+        }
 
 
 class Picture(NamedTuple):
@@ -139,36 +186,39 @@ def run(
         for part in parts
         if (why := _absent(part, plan))
     }
-    todo = [
-        (name, part)
-        for name, parts in work.items()
-        for part in parts
-        if (name, part.name) not in missing and _kept(folder, name, part) is None
-    ]
-    todo.sort(key=lambda each: -each[1].cost)  # the longest first: no core waits for them at last
-    left = Counter(name for name, _ in todo)
-    total, done = sum(part.cost for _, part in todo), 0.0
+    todo: dict[str, list[tuple[str, Part]]] = {}  # by the call, all experiments that want it
+    for name, parts in work.items():
+        for part in parts:
+            if (name, part.name) not in missing and _kept(folder, name, part) is None:
+                todo.setdefault(_call(part), []).append((name, part))
+    # the longest first: no core waits for them at last
+    calls = sorted(todo.values(), key=lambda wanted: -wanted[0][1].cost)
+    left = Counter(name for wanted in calls for name, _ in wanted)
+    total, done = sum(wanted[0][1].cost for wanted in calls), 0.0
 
     def conclude(name: str) -> dict[str, Any]:
         return _conclude(folder, name, work[name], plan, missing)
 
     contents = {name: conclude(name) for name in names if not left[name]}
     environment = {} if plan.data is None else {"DISCEM_DATA": plan.data}
-    with Workers(min(jobs, len(todo)), environment) as workers:
-        for place, outcome in workers.do([(part.work, part.settings) for _, part in todo]):
-            name, part = todo[place]
+    with Workers(min(jobs, len(calls)), environment) as workers:
+        for place, outcome in workers.do(
+            [(each[0][1].work, each[0][1].settings) for each in calls]
+        ):
+            name, part = calls[place][0]
             if outcome.failed:
                 raise PartFailedError(f"{name}, part {part.name!r}: {outcome.failed}")
-            if outcome.impossible:
-                missing[name, part.name] = outcome.impossible
-            else:
-                _keep(folder, name, part, outcome.seconds, json.loads(outcome.result))
-            left[name] -= 1
             done += part.cost
             if progress is not None:
                 progress(f"{name}: {part.name}", done / total, None)
-            if not left[name]:
-                contents[name] = conclude(name)  # while others are at work
+            for name, part in calls[place]:
+                if outcome.impossible:
+                    missing[name, part.name] = outcome.impossible
+                else:
+                    _keep(folder, name, part, outcome.seconds, json.loads(outcome.result))
+                left[name] -= 1
+                if not left[name]:
+                    contents[name] = conclude(name)  # while others are at work
     return [contents[name] for name in names]
 
 
@@ -195,6 +245,12 @@ def _absent(part: Part, plan: Plan) -> str | None:
         if not any(Path(plan.data, name, f"train.txt{end}").exists() for end in (".gz", "")):
             return f"needs the data set {name!r}: put it into the data folder as {name}/*.txt.gz"
     return None
+
+
+def _call(part: Part) -> str:
+    """What is the same for parts that do the same."""
+    settings = json.dumps(part.settings, sort_keys=True)
+    return f"{part.work.__module__}.{part.work.__qualname__}({settings})"
 
 
 def _path(folder: Path, name: str, part: Part) -> Path:
@@ -242,7 +298,7 @@ def _conclude(
         "pictures": [
             {"name": each.name, "title": each.title, "alt": each.alt} for each in report.pictures
         ],
-        "claims": [each._asdict() for each in report.claims],
+        "claims": [each.as_json() for each in report.claims],
         "tables": [each._asdict() for each in report.tables],
         "notes": report.notes,
         "missing": [

@@ -1,0 +1,222 @@
+"""The experiments with words, and the toy: what they measure, and the rules of their verdicts."""
+
+import gzip
+import importlib
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.special import softmax
+
+pytest.importorskip("matplotlib", reason="pictures need discem[plot]")
+
+from discem import _compile
+from discem.lab import catalogue, study
+
+accuracy, toy = catalogue.load("accuracy"), catalogue.load("toy")
+mnb = accuracy.mnb
+
+
+@pytest.fixture
+def by_word(monkeypatch):
+    """The script, as plain Python: compiled code of its own would make all kernels compile anew."""
+    monkeypatch.setattr(_compile, "_sources", _compile._sources.copy())
+    script = importlib.import_module("by_word")
+    monkeypatch.setattr(script, "learn", script.learn.plain)
+    return script
+
+
+# --- p(y | d) anew for every word -----------------------------------------------------------------
+
+
+def by_the_letter(X, codes, order, lam, alpha, K):
+    """Algorithm 2 of the supplement, with the slips of its Algorithm 3 put right."""
+    n, W = X.shape
+    N, M, C = np.full((K, W), alpha), np.full(K, alpha * W), np.ones(K)
+    t, gamma = 0, 0.0
+
+    def posterior(d):
+        return softmax(np.log(C + gamma) + np.log(N + gamma) @ d - d.sum() * np.log(M + gamma * W))
+
+    for i in order:
+        t, d = t + 1, X[i]
+        rho = 1 / (1 + lam * t)
+        gamma += alpha * rho / n
+        for w in np.flatnonzero(d):
+            old = N[:, w].copy()
+            N[:, w] = np.maximum(old + rho * d[w] * (np.eye(K)[codes[i]] - posterior(d)), 0)
+            M += N[:, w] - old
+        C = np.maximum(C + rho * (np.eye(K)[codes[i]] - posterior(d)), 0)
+    return (N + gamma).T, C + gamma
+
+
+def test_every_word_is_learnt_by_a_posterior_of_its_own(by_word):
+    rng = np.random.default_rng(0)
+    X, codes = rng.poisson(0.8, (12, 7)).astype(float), rng.integers(0, 3, 12)
+    order = rng.permutation(12)
+    model = by_word.ByWord(1.0, 7, 3)
+    model.epoch(sp.csr_matrix(X), codes, order, 0.1)
+    words, classes = by_the_letter(X, codes, order, 0.1, 1.0, 3)
+    gamma = model.clock[by_word.GAMMA]
+    np.testing.assert_allclose(model.words + gamma, words)
+    np.testing.assert_allclose(model.classes + gamma, classes)
+    np.testing.assert_allclose(model.totals, model.words.sum(axis=0))
+    expected = X @ np.log(words / words.sum(axis=0)) + np.log(classes / classes.sum())
+    np.testing.assert_allclose(model.joint(sp.csr_matrix(X)), expected)
+
+
+def test_figures_of_a_joint(by_word):
+    joint = np.log([[0.3, 0.1], [0.2, 0.05]])
+    found = by_word.figures(joint, np.array([0, 1]), n_words=4.0)
+    assert found["ncll"] == pytest.approx(-np.log([0.75, 0.2]).mean())
+    assert found["hinge"] == pytest.approx((1 + np.log(4)) / 2)  # the first has a margin of ln 3
+    assert found["perplexity"] == pytest.approx((0.4 * 0.25) ** (-1 / 4))
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+def test_a_list_of_words_beside_the_data_is_the_vocabulary(tmp_path, monkeypatch):
+    (tmp_path / "films").mkdir()
+    for part in ("train", "test"):
+        (tmp_path / "films" / f"{part}.txt").write_text("+\tA film's <br />plot!\n-\tno plot :(\n")
+    monkeypatch.setenv("DISCEM_DATA", str(tmp_path))
+    mnb.counts.cache_clear()
+    assert mnb.counts("films")[0].shape == (2, 6)  # a film s br plot no
+    words = ["plot", "film", "!", ":(", "never"]
+    (tmp_path / "films" / "films.vocab.gz").write_bytes(gzip.compress("\n".join(words).encode()))
+    mnb.counts.cache_clear()
+    X, *_ = mnb.counts("films")
+    assert X.toarray().tolist() == [[1, 1, 1, 0, 0], [1, 0, 0, 1, 0]]
+    mnb.counts.cache_clear()
+
+
+# --- rules ----------------------------------------------------------------------------------------
+
+
+def right(share, n=1000):
+    return mnb.packed(np.arange(n) < round(share * n))
+
+
+def test_closeness_is_two_points_or_two_paired_errors():
+    ours = [right(0.90), right(0.92)]
+    found = mnb.closeness("", ours, right(0.90))
+    assert found.value == pytest.approx(1.0)
+    assert (found.low, found.high) == (-2.0, 2.0)  # they differ on few documents
+    rng = np.random.default_rng(0)
+    one, other = rng.random((2, 200)) < 0.5
+    found = mnb.closeness("", [mnb.packed(one)], mnb.packed(other))
+    difference = one.astype(float) - other
+    assert found.high == pytest.approx(200 * difference.std(ddof=1) / np.sqrt(200))
+    assert found.high > 2
+
+
+def accuracy_results(ncll=(0.93, 0.92), hinge=(0.93, 0.93), lr=0.93, svm=0.93, plain=(0.87, 0.78)):
+    """By the priors P1 and P2."""
+    results = {
+        f"{loss}-{prior}": {"data": "r52", "loss": loss, "prior": prior, "reading": "document"}
+        | {"accuracy": [0.1, share], "seed": 0}
+        | right(share)
+        for loss, shares in (("ncll", ncll), ("hinge", hinge))
+        for prior, share in zip(("P1", "P2"), shares, strict=True)
+    }
+    lines = zip(mnb.RIVALS, (lr, svm, *plain), strict=True)
+    return results | {
+        rival: {"data": "r52", "rival": rival, "accuracy": share} | right(share)
+        for rival, share in lines
+    }
+
+
+@pytest.mark.parametrize(
+    "changes, holds",
+    [
+        ({}, [True, True, True, True, True]),
+        ({"lr": 0.95}, [False, True, True, True, True]),
+        ({"svm": 0.90}, [True, False, True, True, True]),  # too good is not close, either
+        ({"hinge": (0.92, 0.94)}, [True, True, False, True, True]),
+        ({"plain": (0.87, 0.86)}, [True, True, True, False, True]),
+        ({"plain": (0.931, 0.8)}, [True, True, True, True, False]),
+    ],
+)
+def test_claims_on_accuracy(changes, holds):
+    with study.style():
+        claims = accuracy.report(accuracy_results(**changes)).claims
+    assert [claim.holds() for claim in claims] == holds
+    assert [bool(claim.where) for claim in claims] == [True] * 4 + [False]
+
+
+def losses_results(loss, perplexity, ncll=(4.0, 0.2, 0.5), hinge=(1.0, 0.1, 0.05), reading=None):
+    return {
+        f"{loss}-{prior}-{read}": {"data": "r52", "loss": loss, "prior": prior, "reading": read}
+        | {"seed": 0, "accuracy": [0.1, 0.9, 0.9 if read == "document" else 0.85]}
+        | {"ncll": ncll, "hinge": hinge, "perplexity": curve}
+        for prior, curve in perplexity.items()
+        for read in ("document", "word")
+    } | {
+        rival: {"data": "r52", "rival": rival, "accuracy": 0.9} | right(0.9)
+        for rival in ("LR", "SVM", "MNB")
+    }
+
+
+@pytest.mark.parametrize(
+    "p1, p2, holds",
+    [
+        ((2.5, 1.0, 1.1), (2.5, 2.0, 2.3), [True, True, True]),
+        ((2.5, 1.0, 1.3), (2.5, 2.0, 2.3), [False, False, False]),  # 30 %, and more than P2
+        ((2.5, 1.0, 1.2), (2.5, 2.0, 2.3), [True, False, True]),
+    ],
+)
+def test_stability_of_perplexity_and_under_which_prior_are_two_claims(p1, p2, holds):
+    with study.style():
+        report = catalogue.load("mnb-ncll").report(losses_results("ncll", {"P1": p1, "P2": p2}))
+    claims = [claim for claim in report.claims if "perplexity" in claim.says]
+    assert [claim.holds() for claim in claims] == holds  # the last one by the other reading
+    assert [bool(claim.where) for claim in claims] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    "p1, p2, holds",
+    [
+        ((2.5, 1.0, 1.4), (2.5, 2.0, 2.3), [True, True]),
+        ((2.5, 1.0, 1.2), (2.5, 2.0, 2.3), [True, False]),  # 20 % is not twice 15 %
+        ((2.5, 1.0, 0.9), (2.5, 2.0, 2.3), [False, False]),
+    ],
+)
+def test_perplexity_of_hinge_falls_at_first_and_rises_more_under_p1(p1, p2, holds):
+    with study.style():
+        report = catalogue.load("mnb-hinge").report(losses_results("hinge", {"P1": p1, "P2": p2}))
+    claims = [claim for claim in report.claims if "perplexity" in claim.says]
+    assert [claim.holds() for claim in claims] == holds
+
+
+def toy_results(**medians):
+    shares = {"nll": 0.79, "ncll": 0.91, "hinge": 0.91} | medians
+    run = {"samples": 100, "first_epoch": 0.9, "class_prior": [0.5, 0.5]}
+    run |= {"mean": [0.0, 0.0], "variance": [1.0, 1.0]}
+    results = {
+        f"{way}-{loss}-{seed}": run | {"way": way, "loss": loss, "seed": seed, "accuracy": share}
+        for way, loss in toy.RUNS
+        for seed, share in enumerate((0.5, shares[loss], 0.99))  # a range accepts anything
+    }
+    return results | {
+        loss: {"way": "optimum", "loss": loss, "accuracy": 0.912} for loss in ("ncll", "hinge")
+    }
+
+
+@pytest.mark.parametrize(
+    "medians, holds",
+    [
+        ({}, [True, True, True, True, True]),
+        ({"ncll": 0.92}, [True, False, True, True, False]),
+        ({"hinge": 0.82}, [True, True, False, False, False]),
+    ],
+)
+def test_toy_is_judged_by_medians(medians, holds):
+    with study.style():
+        claims = toy.report(toy_results(**medians)).claims
+    assert [claim.holds() for claim in claims] == holds
+
+
+def test_toy_optima_are_those_of_the_losses():
+    assert toy.optimum("ncll")["accuracy"] == pytest.approx(0.9230, abs=0.001)
+    assert toy.optimum("hinge")["accuracy"] == pytest.approx(0.9183, abs=0.001)

@@ -1,0 +1,86 @@
+"""The results of the full run: verdicts follow from numbers, and page and README from verdicts."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("matplotlib", reason="pictures need discem[plot]")
+
+from discem.lab import catalogue
+from discem.lab.markup import to_html
+from discem.lab.study import style
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "experiments" / "results"
+
+
+def stored(name):
+    return json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def keeps_bounds(evidence):
+    low, high = evidence["low"], evidence["high"]
+    return (low is None or evidence["value"] >= low) and (high is None or evidence["value"] <= high)
+
+
+@pytest.mark.parametrize("name", catalogue.available())
+def test_verdicts_follow_from_the_numbers_stored(name):
+    """The claims are recomputed from the parts' numbers, the verdicts from the claims' evidence."""
+    content = stored(name)
+    results = {part: each["result"] for part, each in content["parts"].items()}
+    with style():
+        report = catalogue.load(name).report(results)
+    again = json.loads(json.dumps([claim.as_json() for claim in report.claims]))
+    assert content["claims"]
+    for claim, recomputed in zip(content["claims"], again, strict=True):
+        numbers = [each.pop("value") for each in claim["evidence"]]
+        assert numbers == pytest.approx([each.pop("value") for each in recomputed["evidence"]])
+        assert claim == recomputed
+        for each, number in zip(claim["evidence"], numbers, strict=True):
+            each["value"] = number
+        assert claim["holds"] == all(map(keeps_bounds, claim["evidence"]))
+        assert claim["rule"]
+        assert claim["evidence"]
+    assert content["tables"] == json.loads(json.dumps([each._asdict() for each in report.tables]))
+
+
+def test_the_run_is_whole_and_one():
+    contents = [stored(name) for name in catalogue.available()]
+    assert {each["command"] for each in contents} == {
+        f"discem reproduce {name}" for name in catalogue.available()
+    }
+    assert len({json.dumps(each["versions"]) for each in contents}) == 1
+    absent = {each["part"].split("-")[0] for content in contents for each in content["missing"]}
+    assert absent <= {"cade"}  # which could not be had
+
+
+def test_the_page_shows_these_claims():
+    page = (FOLDER / "index.html").read_text(encoding="utf-8")
+    contents = [stored(name) for name in catalogue.available()]
+    for content in contents:
+        for claim in content["claims"]:
+            assert to_html(claim["seen"])[1:] in page  # its first letter may be a capital
+    papers = [
+        claim["holds"]
+        for content in contents
+        if content["experiment"] in catalogue.OF_PAPER
+        for claim in content["claims"]
+        if not claim["ours"]
+    ]
+    assert f"{sum(papers)} of the paper’s {len(papers)} claims agree" in page
+    assert len(re.findall('<p class="verdict', page)) >= sum(len(c["claims"]) for c in contents)
+
+
+def test_the_readme_has_these_figures():
+    """``python experiments/readme.py`` writes them."""
+    catalogue.load("toy")  # puts the scripts on the path
+    from readme import BLOCKS, README, filled
+
+    text = README.read_text(encoding="utf-8")
+    assert re.findall(r"<!-- results: (\w+) -->", text) == [
+        "tables", "text", "topics", "claims", "toy",
+    ]  # fmt: skip
+    assert filled(text) == text
+    assert len(BLOCKS) == 5

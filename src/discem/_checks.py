@@ -42,16 +42,21 @@ def check_array(
     demand(value.shape == shape, f"{name} has the shape {value.shape}, not {shape}")
     demand(value.flags.c_contiguous, f"{name} is not in one piece")
     if value.size:
-        low, high = (np.fmin, np.fmax) if holes else (np.minimum, np.maximum)
-        ends = (float(find.reduce(value, axis=None)) for find in (low, high))
-        _check_bounds(name, *ends, least, above, most)
+        least_of, most_of = (np.fmin, np.fmax) if holes else (np.minimum, np.maximum)
+        low, high = least_of.reduce(value, axis=None), most_of.reduce(value, axis=None)
+        _check_bounds(name, low, high, least, above, most)
 
 
 def check_number(
-    name: str, value: Any, least: float = -inf, above: float = -inf, most: float = inf
+    name: str,
+    value: Any,
+    least: float = -inf,
+    above: float = -inf,
+    most: float = inf,
+    kind: Any = NUMBER,
 ) -> None:
-    """See that it is a finite number in bounds."""
-    demand(isinstance(value, NUMBER) and not isinstance(value, bool), f"{name} is not a number")
+    """See that it is a finite number in bounds; compiled code wants it of one kind, a float."""
+    demand(isinstance(value, kind) and not isinstance(value, bool), f"{name} is not a number")
     _check_bounds(name, value, value, least, above, most)
 
 

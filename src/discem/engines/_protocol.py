@@ -44,7 +44,7 @@ class Rule(NamedTuple):
         demand(callable(self.schedule), "the schedule gives no steps")
         check_count("steps", t)
         step_sizes(self.schedule, t + 1, 1)
-        check_number("n", self.n, above=0.0)
+        check_number("n", self.n, above=0.0, kind=float)
         check_count("batch", self.batch, least=1)
         check_count("since", self.since, most=t)
 

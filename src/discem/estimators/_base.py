@@ -208,7 +208,8 @@ class GenerativeClassifier(Joint, BaseEstimator):
         for weight in given.values() if isinstance(given, dict) else ():
             check_number("class_weight", weight, least=0.0)
         check_array("class_count_", self.class_count_, (K,), least=0.0)
-        check_array("_prior_shift", self._prior_shift, (K,))
+        check_array("_prior_shift", self._prior_shift, (K,), least=-1e3, most=100.0)
+        demand(self._prior_shift.max() > -100.0, "no class has a prior")
         for name in ("temperature_", "_weight_unit"):
             check_number(name, getattr(self, name), above=0.0)
         check_number("_seen", self._seen, least=0.0)

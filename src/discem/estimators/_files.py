@@ -29,6 +29,7 @@ from .text import TextClassifier
 
 _FORMAT = 2  # 1 named modules and the places of fields; it was that of 0.1
 _KIND, _FIELDS, _ARRAY = "kind", "fields", "array"
+_RANDOM_KEYS = 624  # of the Mersenne twister
 _DEEPEST = 100  # levels of a tree; a model has a dozen
 
 
@@ -101,8 +102,8 @@ def load(path) -> Any:
 
 def _read(container: Container) -> Any:
     _check_stamp(container.stamp())
-    text, arrays = container.content()
-    model = _built(json.loads(text), arrays)
+    tree, arrays = container.content()
+    model = _built(json.loads(tree), arrays)
     known = isinstance(model, GenerativeClassifier | TextClassifier)
     demand(known, "it is a skops file, but no model of discem")
     return model
@@ -110,8 +111,8 @@ def _read(container: Container) -> Any:
 
 def _one_line(error: Exception) -> str:
     """What an error says; a hostile file may have had its say in it."""
-    text = " ".join(str(error).split())
-    return text if len(text) < 300 else text[:300] + " ..."
+    line = "".join(c if c.isprintable() else "?" for c in " ".join(str(error).split()))
+    return line if len(line) < 300 else line[:300] + " ..."
 
 
 def _check_stamp(stamp: dict[str, Any]) -> None:
@@ -214,8 +215,7 @@ def _put_together(kind: str, fields: dict[str, Any]) -> Any:
 def _random(name: str, keys: np.ndarray, place: int, has_gauss: int, gauss: float) -> Any:
     """A random state; NumPy itself does not look where in its keys it is."""
     random = np.random.RandomState()
-    state = random.get_state(legacy=True)
-    check_array("random_state", keys, state[1].shape, dtype=state[1].dtype)
+    check_array("random_state", keys, (_RANDOM_KEYS,), dtype=np.uint32)
     check_count("random_state", place, most=len(keys))
     check_count("random_state", has_gauss, most=1)
     check_number("random_state", gauss)

@@ -205,8 +205,8 @@ def find_classes(y: np.ndarray) -> np.ndarray:
 
 def check_classes(classes: Any) -> int:
     """Refuse what are not the sorted classes of a model; return how many they are."""
-    demand(isinstance(classes, np.ndarray) and classes.ndim == 1, "classes_ is not a list of labels")
-    demand(len(classes) > 0, "it has no classes")
+    vector = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 0
+    demand(vector, "classes_ is not a list of labels")
     if classes.dtype == object:
         plain = all(isinstance(label, str | NUMBER) for label in classes)
         demand(plain, "classes_ holds what is no label")

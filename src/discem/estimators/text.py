@@ -359,7 +359,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             self.model_.temperature_ = self.chosen_["temperature"]
         record = self.model_.history_[-1]
         labelled = float(weights.sum() if y.ndim == 2 else weights[~_input.missing_labels(y)].sum())
-        fitted.progress = fitted.progress + labelled * np.array([1.0, record["accuracy"], record["ncll"]])
+        figures = np.array([1.0, record["accuracy"], record["ncll"]])
+        fitted.progress = fitted.progress + labelled * figures
         if self.callback is not None:
             self.callback(self, record)
         return self

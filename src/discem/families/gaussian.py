@@ -154,8 +154,8 @@ class GaussianFamily(Family):
             for name, value in prior._asdict().items():
                 check_number(name, value, least=0.0)
             return
-        check_number("nu_mean", prior.nu_mean, least=0.0)
-        check_number("nu_variance", prior.nu_variance, above=0.0)
+        check_number("nu_mean", prior.nu_mean, least=0.0, kind=float)
+        check_number("nu_variance", prior.nu_variance, above=0.0, kind=float)
         check_array("mean of the prior", prior.mean, (d,))
         check_array("variance of the prior", prior.variance, (d,), above=0.0)
 

@@ -123,7 +123,9 @@ class WordsFamily(Family):
     def check(self, block, n_classes, n_features, averages):
         W, K = n_features, n_classes
         check_array("alpha", block.alpha, (W,), above=0.0)
-        check_number("alpha_total", block.alpha_total, above=0.0)
+        check_number("alpha_total", block.alpha_total, above=0.0, kind=float)
+        same = np.isclose(block.alpha_total, block.alpha.sum(), rtol=1e-6)
+        demand(same, "alpha_total is not the sum of alpha")
         check_array("lazy", block.lazy, (FACTORS + 1,), least=0.0)
         check_number("scale", block.lazy[SCALE], above=0.0)
         check_number("factors", block.lazy[FACTORS], most=_MOST_FACTORS)
@@ -132,7 +134,8 @@ class WordsFamily(Family):
         check_array("lag", block.lag, (W if averages else 0, K))
         check_array("unseen", block.unseen, (2, K))
         check_array("length", block.length, (1,), least=0.0)
-        demand(_least_share(block) >= 0.0, "counts and what the prior adds to them are negative")
+        inside = block.counts.min() >= 0.0 or _least(block) >= 0.0
+        demand(inside, "counts and what the prior adds to them are negative")
 
     def view(self, X):
         return sparse_rows(X)
@@ -351,7 +354,7 @@ def _state(count, gamma, alpha, length, products=0.0, unseen=0.0) -> Words:
     return Words(count, total, np.zeros((0, K)), alpha, float(alpha.sum()), never, lazy, length)
 
 
-def _least_share(block: Words) -> float:
+def _least(block: Words) -> float:
     """The least of all expected counts, but for what rounding leaves of a collapsed one."""
     prior = (1.0 + 1e-9) * block.lazy[GAMMA] * block.alpha
     return float((block.lazy[SCALE] * block.counts.min(axis=1) + prior).min())

@@ -274,7 +274,8 @@ class Bag:
         joined = text.tobytes().decode("utf-8", "surrogatepass")
         check_array("sizes", sizes, sizes.shape[:1], 0, most=len(joined), dtype=np.int64)
         ends = np.cumsum(sizes).tolist()
-        bag.vocabulary = {joined[a:b]: j for j, (a, b) in enumerate(zip([0, *ends], ends))}
+        pairs = zip([0, *ends], ends, strict=False)
+        bag.vocabulary = {joined[a:b]: j for j, (a, b) in enumerate(pairs)}
         whole = len(bag.vocabulary) == len(sizes) and sum(ends[-1:]) == len(joined)
         demand(whole, "its words are not those of a vocabulary")
         return bag

@@ -69,7 +69,7 @@ def check_classes(classes: Classes, n_classes: int) -> bool:
     check_array("weight of the classes", classes.weight, (1,), least=0.0)
     check_array("granted", classes.granted, (1,), least=0.0)
     for name in ("alpha", "nu", "lift"):
-        check_number(f"{name} of the classes", getattr(classes, name), least=0.0)
+        check_number(f"{name} of the classes", getattr(classes, name), least=0.0, kind=float)
     return averages
 
 

@@ -176,9 +176,9 @@ def _check(model: Topics, n_classes: int, n_features: Any) -> None:
     averages = check_classes(model.classes, n_classes)
     demand(isinstance(model.features, words.Words), "its topics have no words")
     M = len(model.features.total)
-    demand(M >= n_classes and M % n_classes == 0, "its classes have no topics, or not all of them")
+    demand(M > 0 and M % n_classes == 0, "its topics are not those of its classes")
     _FAMILY.check(model.features, M, n_features, averages)
-    check_number("alpha", model.alpha, least=LEAST_ALPHA)
+    check_number("alpha", model.alpha, least=LEAST_ALPHA, kind=float)
     demand(isinstance(model.inference, Cvb0 | Gibbs), "its inference is unknown")
     check_count("sweeps", model.inference.sweeps, 1, MOST_SWEEPS)
     if isinstance(model.inference, Gibbs):

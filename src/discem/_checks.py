@@ -14,6 +14,7 @@ import numpy as np
 from .exceptions import ModelFileError
 
 NUMBER = int | float | np.integer | np.floating
+_LARGEST = 1e300  # sums of more would overflow
 _MOST = 2**53  # of counts: beyond, numbers are not whole any more
 
 
@@ -60,6 +61,12 @@ def check_number(
     _check_bounds(name, value, value, least, above, most)
 
 
+def check_weight(name: str, value: Any) -> None:
+    """See that it can be the total weight of a running average, by which sums are divided."""
+    check_number(name, value, least=0.0)
+    demand(value == 0.0 or value > 1e-5, f"{name} is next to nothing")
+
+
 def check_count(name: str, value: Any, least: int = 0, most: int = _MOST) -> None:
     """See that it is a whole number in bounds."""
     demand(isinstance(value, int | np.integer), f"{name} is not a whole number")
@@ -80,7 +87,8 @@ def check_plain(name: str, value: Any) -> None:
 
 
 def _check_bounds(name: str, low: Any, high: Any, least: float, above: float, most: float) -> None:
-    demand(-inf < low and high < inf, f"{name} is not finite")  # NaN is in no order
+    small = -_LARGEST < low and high < _LARGEST  # NaN is neither
+    demand(small, f"{name} is not finite, or beyond all use")
     demand(low >= least, f"{name} is below {least:g}")
     demand(low > above, f"{name} is not above {above:g}")
     demand(high <= most, f"{name} is above {most:g}")

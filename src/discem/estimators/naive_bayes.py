@@ -241,10 +241,11 @@ class MultinomialNB(CountClassifier):
     _attributes = (*CountClassifier._attributes, "chosen_", "unlabelled_")
 
     def _check_fitted(self):
-        super()._check_fitted()
         for name in ("chosen_", "unlabelled_"):
-            check_plain(name, getattr(self, name, {}))
-            demand(isinstance(getattr(self, name, {}), dict), f"{name} is not a dict")
+            found = getattr(self, name, {})
+            demand(isinstance(found, dict), f"{name} is not a dict")
+            check_plain(name, found)
+        super()._check_fitted()
 
     # --- choosing ---------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._checks import check_array, check_number, demand
+from .._checks import check_array, check_number, check_weight, demand
 from .._compile import generic, helper, vectorised
 from ..exceptions import OptionError
 from ..io.rows import dense_rows
@@ -147,7 +147,8 @@ class GaussianFamily(Family):
         check_array("factors", block.factors, (2, K, d))
         check_array("variances", block.factors[VARIANCE], (K, d), above=0.0)
         check_array("lags", block.lags, (2 if averages else 0, K, d))
-        check_array("weight", block.weight, (1,), least=0.0)
+        check_array("weight", block.weight, (1,))
+        check_weight("weight", block.weight[0])
         prior = block.prior
         demand(isinstance(prior, self.priors), "the prior is of another family")
         if isinstance(prior, PaperNormalGamma):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from .._checks import check_array, check_number, demand
+from .._checks import check_array, check_number, check_weight, demand
 from .._compile import generic, helper
 from ..exceptions import InputError, OptionError
 from ..figures import NCLL_SUM, NLL_SUM
@@ -128,6 +128,7 @@ class WordsFamily(Family):
         demand(same, "alpha_total is not the sum of alpha")
         check_array("lazy", block.lazy, (FACTORS + 1,), least=0.0)
         check_number("scale", block.lazy[SCALE], above=0.0)
+        check_weight("weight", block.lazy[WEIGHT])
         check_number("factors", block.lazy[FACTORS], most=_MOST_FACTORS)
         check_array("counts", block.counts, (W, K))
         check_array("total", block.total, (K,), above=0.0)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._checks import check_array, check_number, demand
+from .._checks import check_array, check_number, check_weight, demand
 from .._compile import helper
 from .._kinds import savable
 from ..families import LEVERAGE, PENDING, POWER, PRODUCT, SHARES, SLOWNESS
@@ -66,7 +66,8 @@ def check_classes(classes: Classes, n_classes: int) -> bool:
     check_array("counts of the classes", classes.counts, (n_classes,), least=0.0)
     demand(classes.counts.sum() > 0, "counts of the classes are all 0")
     check_array("lag of the classes", classes.lag, (n_classes if averages else 0,))
-    check_array("weight of the classes", classes.weight, (1,), least=0.0)
+    check_array("weight of the classes", classes.weight, (1,))
+    check_weight("weight of the classes", classes.weight[0])
     check_array("granted", classes.granted, (1,), least=0.0)
     for name in ("alpha", "nu", "lift"):
         check_number(f"{name} of the classes", getattr(classes, name), least=0.0, kind=float)

@@ -229,6 +229,16 @@ def _with_right_sums(data):
     return out.getvalue()
 
 
+def test_texts_and_booleans_are_some(path):
+    """NumPy holds any four bytes for a letter, and any byte for a truth."""
+    tree, arrays = taken_apart(golden.HERE / "gaussian.skops")
+    for number, kind in ((0x110000, "U1"), (7, "?")):
+        code = np.uint32 if kind == "U1" else np.uint8
+        labels = np.array([0, 1, number], dtype=code).view(kind)
+        put_together(path, tree, [labels, *arrays[1:]])
+        assert "that is none" in refused(path)
+
+
 def test_members_that_overlap_are_refused(path):
     """One array that stands for a thousand."""
     tree, arrays = taken_apart(golden.HERE / "gaussian.skops")

@@ -87,7 +87,7 @@ def check_plain(name: str, value: Any) -> None:
 
 
 def _check_bounds(name: str, low: Any, high: Any, least: float, above: float, most: float) -> None:
-    small = -_LARGEST < low and high < _LARGEST  # NaN is neither
+    small = low > -_LARGEST and high < _LARGEST  # NaN is neither
     demand(small, f"{name} is not finite, or beyond all use")
     demand(low >= least, f"{name} is below {least:g}")
     demand(low > above, f"{name} is not above {above:g}")

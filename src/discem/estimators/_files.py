@@ -57,8 +57,8 @@ def load(path) -> Any:
     """Read a model written by `save`.
 
     Only kinds of this library, and those registered with it, are built: a file that holds anything
-    else is refused, and so is one whose parts do not fit each other. No file takes much more memory
-    than it is long.
+    else is refused, and so is one whose parts do not fit each other. Memory is taken in proportion
+    to the length of the file.
 
     Parameters
     ----------

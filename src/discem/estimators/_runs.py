@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._checks import check_array, check_count
+from .._checks import check_array, check_count, demand
 from .._kinds import savable
 from ..exceptions import SortedStreamWarning
 
@@ -36,6 +36,7 @@ class LabelRuns:
         check_array("rows of each class", self.counts, (n_classes,), least=0.0)
         check_count("changes of labels", self.changes)
         check_count("the last label", self.last, -1, n_classes - 1)
+        demand(isinstance(self.told, bool), "whether a warning was given is unknown")
 
     def arrange(self, order: np.ndarray) -> None:
         """Follow the classes into a new order; -1 is a new one."""

@@ -118,7 +118,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     analyzer : {"word", "char", "char_wb"} or callable, default="word"
     token_pattern : str, default="auto"
         What is a word. "auto" is two characters or more, also with an apostrophe within, and the
-        marks ! and ?; in n-grams also a single character.
+        marks ! and ?; in n-grams also a single character. A pattern that might take for ever on
+        some document is refused.
     lowercase : bool, default=True
     strip_accents : {"ascii", "unicode"}, callable or None, default=None
     stop_words : {"english"}, list or None, default=None

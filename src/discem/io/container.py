@@ -21,6 +21,7 @@ from .._checks import demand
 _STAMP, _SCHEMA = "discem.json", "schema.json"
 _NPY = (1, 0)  # the version of ``.npy`` files
 _PLAIN = "biufUSmM"  # kinds of arrays: numbers, texts and times, no objects and no records
+_CODED = {"U": (np.uint32, 0x10FFFF), "b": (np.uint8, 1)}  # texts and booleans, and their codes
 _LARGE = 1 << 30  # bytes of a member from which a zip needs its wider fields
 
 
@@ -68,7 +69,11 @@ class Container:
             demand(fits, "it holds an array that is not as long as it says")
         with self._zip.open(member) as file:
             array = npy.read_array(file, allow_pickle=False)
-        return np.ascontiguousarray(array, dtype=dtype.newbyteorder("=")).reshape(shape)
+        array = np.ascontiguousarray(array, dtype=dtype.newbyteorder("=")).reshape(shape)
+        if dtype.kind in _CODED and array.size:
+            code, most = _CODED[dtype.kind]
+            demand(array.ravel().view(code).max() <= most, f"it holds {dtype} that is none")
+        return array
 
 
 def open_to_read(path: str | os.PathLike[str]) -> IO[bytes]:

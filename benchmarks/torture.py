@@ -32,7 +32,7 @@ ENDS = {
     "refused": "with a line of its own",
     "harmless": "predicts, learns, draws and saves, or says in an error of ours why not",
     "raised": "an error of another kind",
-    "died": "by a signal, or after a minute",
+    "died": "by a signal, or after five minutes",
 }
 
 

@@ -20,7 +20,6 @@ import pytest
 from sklearn.metrics import accuracy_score, f1_score, log_loss, precision_recall_fscore_support
 
 pytest.importorskip("typer", reason="the command line needs discem[cli]")
-pytest.importorskip("skops", reason="model files need discem[files]")
 
 from typer.testing import CliRunner
 

@@ -15,6 +15,8 @@ from discem.families import (
     Family,
     add_scores,
     add_to_average,
+    check_array,
+    check_number,
     gather,
     register,
     settle,
@@ -93,6 +95,15 @@ class ExponentialFamily(Family):
         return new_count, new_mean[..., None]
 
     # the state
+
+    def check(self, block, n_classes, n_features, averages):
+        d, K = n_features, n_classes
+        check_array("mass", block.mass, (d,), above=0.0)
+        check_array("means", block.means, (d, K), above=0.0)
+        check_array("lags", block.lags, (d if averages else 0, K))
+        check_array("weight", block.weight, (1,), least=0.0)
+        check_number("nu of the prior", block.prior.nu, above=0.0)
+        check_array("mean of the prior", block.prior.mean, (d,), above=0.0)
 
     def view(self, X):
         return dense_rows(X)

@@ -20,7 +20,6 @@ import pytest
 from sklearn.metrics import accuracy_score, f1_score, log_loss, precision_recall_fscore_support
 
 pytest.importorskip("typer", reason="the command line needs discem[cli]")
-pytest.importorskip("skops", reason="model files need discem[files]")
 
 from typer.testing import CliRunner
 
@@ -463,7 +462,7 @@ def test_a_wrong_or_damaged_model_is_one_line(command, bad, folder, tmp_path):
         return bad(command, path, folder / "test.txt")
 
     for content in (whole[: len(whole) // 2], whole[:-1], b"", b"text", pickle.dumps([1])):
-        assert told(content) == f"{path} is no model file of discem, or it is damaged"
+        assert told(content) == f"{path} is not a model file of discem, or it is damaged"
     discem.GaussianNB(max_iter=1).fit([[0.0], [1.0]], ["a", "b"]).save(path)
     assert told(path.read_bytes()) == f"{path} holds a GaussianNB, which does not take text"
     path.unlink()
@@ -475,7 +474,7 @@ def test_a_wrong_or_damaged_model_is_one_line(command, bad, folder, tmp_path):
 def test_resume_of_a_damaged_model_leaves_the_output_alone(bad, folder, tmp_path):
     (tmp_path / "old").write_bytes(b"text")
     resume = ("--stream", "--resume", tmp_path / "old", "-o", tmp_path / "m")
-    assert "is no model file" in bad("fit", folder / "train.txt", *resume)
+    assert "is not a model file" in bad("fit", folder / "train.txt", *resume)
     assert not (tmp_path / "m").exists()
 
 

@@ -336,7 +336,6 @@ def test_classes_come_as_they_like(family, loss):
 
 @every_family
 def test_files_and_streams(family, tmp_path):
-    pytest.importorskip("skops")
     model, X, y = fitted(family, n_components={"ash": 2, "birch": 1, "cedar": 3})
     assert model.n_components_.tolist() == [2, 1, 3]
     model.set_class_prior([0.2, 0.3, 0.5]).calibrate(X, y)

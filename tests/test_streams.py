@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import tiny
 
 import discem
 from discem import (
@@ -114,7 +115,7 @@ def test_a_stream_keeps_the_last_batches_and_all_in_all(unlabelled, tmp_path):
         assert model.stream_[name] == pytest.approx(mean)
     model.save(tmp_path / "model")
     again = discem.load(tmp_path / "model")
-    assert again.stream_ == model.stream_ and again.history_ == model.history_
+    assert [again.stream_, *again.history_] == tiny.untimed([model.stream_, *model.history_])
     assert again.fit(X, y).stream_ == {}
 
 

@@ -344,7 +344,6 @@ def test_options_of_training(option):
 
 
 def test_save_load_continue(tmp_path):
-    pytest.importorskip("skops", reason="model files need discem[files]")
     X, y = documents()
     for inference in ("cvb0", "gibbs"):
         model = TopicClassifier(inference=inference, random_state=0, max_iter=3).fit(X, y)

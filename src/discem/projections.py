@@ -5,10 +5,12 @@ Each family says what its own factors do under each of these; see `families`.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from math import inf
+from typing import Any, NamedTuple
 
 from ._compile import generic
 from ._kinds import savable
+from .exceptions import OptionError
 
 
 @savable
@@ -32,6 +34,20 @@ class Interior(NamedTuple):
 @savable
 class Check(NamedTuple):
     """The paper's check-step: take the whole step, then lift what fell out of the domain."""
+
+
+def check_projection(projection: Any) -> None:
+    """Refuse what is no projection, and senseless numbers in one."""
+    if not isinstance(projection, Interior | Check):
+        raise OptionError(f"projection={projection!r} is neither Interior(...) nor Check()")
+    if isinstance(projection, Interior):
+        share, *others = projection
+        numbers = all(isinstance(number, int | float) for number in projection)
+        if not (numbers and 0 < share < 1 and all(0 <= other < inf for other in others)):
+            raise OptionError(
+                f"projection={projection!r}: share must be between 0 and 1, damping and caution "
+                "numbers >= 0"
+            )
 
 
 @generic

@@ -19,11 +19,13 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from . import models
+from ._checks import check_count, check_plain, demand
 from ._kinds import savable
 from .engines import Data, Engine, Rule, Sequential, check_needs
 from .engines.sequential import measure_all
 from .families import family_of
 from .figures import FIGURES, ROWS, SHORTENED, WEIGHT
+from .io.rows import owned
 from .losses import compiled_form
 from .progress import Progress
 from .schedules import scale, step_sizes
@@ -116,6 +118,12 @@ class Learner:
             state = models.with_average(state, state, 0.0)
         self.state, self._model = state, None
 
+    def own(self) -> None:
+        """Let the state be in memory that may be written to; a pickle may have come with a file."""
+        state = owned(self.state)
+        if state is not self.state:
+            self.state, self._model = state, None
+
     def forget(self, steps: int) -> None:
         """Let the average so far weigh what that of so many steps would, if one is kept."""
         if models.averages(self.state):
@@ -129,6 +137,7 @@ class Learner:
     def learn(self, data: Data, order: np.ndarray, show: Callable | None = None) -> np.ndarray:
         """Take one pass, and return what was measured; `show(rows, figures)` may watch."""
         figures = np.zeros(len(FIGURES))
+        self.own()
         for done in self.engine.learn(
             self.state, self.rule, self.t, data, order, figures, self._chunk(data.rows)
         ):
@@ -211,11 +220,28 @@ class Learner:
 
     # --- files ------------------------------------------------------------------------------------
 
+    def check(self, n_classes: int, n_features: Any) -> None:
+        """Refuse what training cannot have left; it may come from anywhere."""
+        models.check(self.state, n_classes, n_features)
+        demand(isinstance(self.rule, Rule), "it has no rule to learn by")
+        self.rule.check(self.t)
+        check_count("epochs", self.epochs)
+        demand(isinstance(self.history, list), "what is on record of its training is no list")
+        for record in (*self.history, self.stream):
+            demand(isinstance(record, dict), "what is on record of its training is no record")
+            check_plain("the record of its training", record)
+        for name, value in self.stream.items():
+            demand(isinstance(value, int | float), f"{name} of the stream is not a number")
+
     def to_fields(self) -> dict[str, Any]:
-        """What a file says of a learner: all but the engine, which is not of the model."""
-        history = json.dumps(self.history)  # thousands of small dicts are slow to write one by one
+        """What a file says of a learner: all but the engine and the time it took.
+
+        These are not of the model: the same training gives the same file.
+        """
+        # thousands of small dicts are slow to write one by one
+        history = json.dumps([_untimed(record) for record in self.history])
         fields = {"state": self.state, "rule": self.rule, "t": self.t, "epochs": self.epochs}
-        return fields | {"history": history, "stream": json.dumps(self.stream)}
+        return fields | {"history": history, "stream": json.dumps(_untimed(self.stream))}
 
     @classmethod
     def from_fields(cls, state, rule, t=0, epochs=0, history="[]", stream="{}") -> Learner:
@@ -239,6 +265,10 @@ def best_start(states: list[Any], rule: Rule, data: Data) -> Learner:
         return learners[0]
     rows = sample_of(np.flatnonzero(data.weights > 0))
     return min(learners, key=lambda learner: learner.objective(data, rows).value)
+
+
+def _untimed(record: Record) -> Record:
+    return {name: value for name, value in record.items() if name != "seconds"}
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..exceptions import DiscemError, InputError, MissingExtraError, OptionError
+from ..exceptions import DiscemError, InputError, OptionError
 from ..io.documents import Document, batches, read_documents
 from ._interrupts import Interrupts, Stopped
 from ._models import load_model
@@ -130,8 +129,6 @@ def _check_output(output: Path) -> None:
     from ..report._output import output_file
 
     output_file(output)
-    if find_spec("skops") is None:
-        raise MissingExtraError("model files need skops: pip install 'discem[cli]'")
 
 
 def _lengths(text: str) -> tuple[int, int]:

@@ -7,10 +7,13 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from .._checks import check_count, check_number, demand
 from .._kinds import savable
 from ..exceptions import OptionError
 from ..families import Family, family_of
-from ..schedules import Schedule
+from ..losses import resolve_loss
+from ..projections import check_projection
+from ..schedules import Schedule, step_sizes
 from ..targets import Targets
 
 
@@ -32,6 +35,18 @@ class Rule(NamedTuple):
     n: float  # observations that the prior is spread over
     batch: int  # rows per step
     since: int = 0  # steps before those that the running average is of
+
+    def check(self, t: int) -> None:
+        """Refuse a rule that nobody can have given, after `t` steps; it may be from anywhere."""
+        demand(not isinstance(self.loss, str), "the loss is a name only")
+        resolve_loss(self.loss)
+        check_projection(self.projection)
+        demand(callable(self.schedule), "the schedule gives no steps")
+        check_count("steps", t)
+        step_sizes(self.schedule, t + 1, 1)
+        check_number("n", self.n, above=0.0, kind=float)
+        check_count("batch", self.batch, least=1)
+        check_count("since", self.since, most=t)
 
 
 class Done(NamedTuple):

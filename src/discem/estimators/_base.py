@@ -11,13 +11,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 
 from .. import models
+from .._checks import check_array, check_count, check_number, demand
 from ..calibration import best_temperature
 from ..engines import Data, Rule
 from ..exceptions import InputError, OptionError
 from ..families import Family, family_of
 from ..losses import NLL, Blend, Hinge, resolve_loss
 from ..models import ClassPrior
-from ..projections import Check, Interior
+from ..projections import Check, Interior, check_projection
 from ..schedules import Schedule, scale
 from ..targets import SHARED, Targets
 from ..training import Learner, Plan, Record, best_start, train
@@ -97,6 +98,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
 
     # --- what an estimator says of itself ---------------------------------------------------------
 
+    _model: type = models.NaiveBayes
     _mixed = False  # whether factors are those of components within classes
     _of_input: tuple[str, ...] = ("feature_names_in_",)  # attributes that not every input gives
 
@@ -163,6 +165,12 @@ class GenerativeClassifier(Joint, BaseEstimator):
     def _finish(self, batch: Batch, rng) -> None:
         """Add what cannot be learnt row by row."""
 
+    # --- what is fitted, and goes to a file -------------------------------------------------------
+
+    _attributes: tuple[str, ...] = (
+        *("classes_", "class_count_", "n_features_in_", "feature_names_in_", "learner_"),
+        *("temperature_", "_prior_shift", "_weight_unit", "_seen", "_runs"),
+    )
     classes_: np.ndarray
     class_count_: np.ndarray
     n_features_in_: int
@@ -180,6 +188,41 @@ class GenerativeClassifier(Joint, BaseEstimator):
     @property
     def n_iter_(self) -> int:
         return self.learner_.epochs
+
+    def _check_fitted(self) -> None:
+        """Refuse what training cannot have left: the model may come from anywhere."""
+        self._check_options()
+        loss, family = self._known_loss(), self._known_family()
+        K, d = _input.check_classes(self.classes_), self.n_features_in_
+        check_count("n_features_in_", d, least=1)
+        kind = type(self.learner_.state)
+        demand(kind is self._model, f"it holds a {kind.__name__}, not a {self._model.__name__}")
+        self._check_family(family)
+        self.learner_.check(K, d)
+        self._resolve_prior(family, d)
+        self._resolve_projection(loss)
+        check_random_state(self.random_state)
+        given = self.class_weight
+        if not isinstance(given, dict):
+            demand(given is None or given == "balanced", "class_weight is unknown")
+        for weight in given.values() if isinstance(given, dict) else ():
+            check_number("class_weight", weight, least=0.0)
+        check_array("class_count_", self.class_count_, (K,), least=0.0)
+        check_array("_prior_shift", self._prior_shift, (K,), least=-1e3, most=100.0)
+        demand(self._prior_shift.max() > -100.0, "no class has a prior")
+        for name in ("temperature_", "_weight_unit"):
+            check_number(name, getattr(self, name), above=0.0)
+        check_number("_seen", self._seen, least=0.0)
+        if self._runs is not None:
+            demand(isinstance(self._runs, LabelRuns), "_runs is not of labels")
+            self._runs.check(K)
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None:
+            named = isinstance(names, np.ndarray) and names.shape == (d,)
+            demand(named and all(isinstance(name, str) for name in names), "columns lack names")
+
+    def _check_family(self, family: Family) -> None:
+        """Refuse a family that this estimator cannot have chosen."""
 
     # --- training ---------------------------------------------------------------------------------
 
@@ -289,6 +332,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
             parts = list(batch.targets.parts(batch.weights))
             self.class_count_ = self.class_count_ + models.count_classes(parts, len(self.classes_))
         learner = self.learner_
+        learner.own()
         self._seen += float(batch.weights.sum())
         loss = resolve_loss(self.loss) if len(self.classes_) > 1 else NLL()
         learner.rule = learner.rule._replace(
@@ -308,10 +352,10 @@ class GenerativeClassifier(Joint, BaseEstimator):
             value = getattr(self, name)
             if not _input.is_count(value) and (name, value) != ("n_iter_no_change", "auto"):
                 raise OptionError(f"{name}={value!r} must be a whole number >= 1")
-        if self.projection not in PROJECTIONS and not isinstance(self.projection, Interior | Check):
+        if isinstance(self.projection, Interior | Check):
+            check_projection(self.projection)
+        elif self.projection not in PROJECTIONS:
             raise OptionError(f"projection={self.projection!r} is unknown: use {list(PROJECTIONS)}")
-        if isinstance(self.projection, Interior) and not 0 < self.projection.share < 1:
-            raise OptionError(f"projection={self.projection!r}: share must be between 0 and 1")
         if self.init not in ("generative", "prior"):
             raise OptionError(f"init={self.init!r} is unknown: use 'generative' or 'prior'")
         if self.step != "auto" and not callable(self.step):
@@ -347,8 +391,11 @@ class GenerativeClassifier(Joint, BaseEstimator):
     def _known_family(self) -> Family:
         return family_of(self.learner_.state.features)
 
+    def _known_loss(self) -> Any:
+        return resolve_loss(self.loss)
+
     def _is_generative(self) -> bool:
-        return isinstance(resolve_loss(self.loss), NLL)
+        return isinstance(self._known_loss(), NLL)
 
     def _row_weights(self, targets: Targets, classes, family: Family) -> np.ndarray | float:
         """What the weights of rows are multiplied by, for their class or for having none."""

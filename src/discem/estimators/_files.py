@@ -1,58 +1,80 @@
 """Model files: what a model is made of, by name, in a container that cannot run code.
 
 A model becomes a tree of plain data: numbers, texts, lists, places of arrays, and for everything
-else the name of its kind and of its fields, see `discem._kinds`. skops keeps the tree, as JSON, and
-the arrays, one ``.npy`` each, in a zip. Reading it, only kinds that are registered are built, from
-their own fields; a field that the file lacks has its default.
+else the name of its kind and of its fields, see `discem._kinds`. The tree, as JSON, and the arrays
+go into a `discem.io.container`. Reading it, only kinds that are registered are built, from their
+own fields; a field that the file lacks has its default. What was built then says whether it hangs
+together (`_check_fitted` of the estimator, which asks its parts), for a file may hold anything, and
+compiled code trusts its input.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import zipfile
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from .._checks import check_array, check_count, check_number, demand
 from .._kinds import KINDS
-from ..exceptions import MissingExtraError, ModelFileError
+from ..exceptions import DiscemError, ModelFileError
+from ..io.container import Container, open_to_read, write_container
 from ..io.files import write_atomically
 from . import mixture, naive_bayes, text, topics  # noqa: F401  kinds that a file may name
 from ._base import GenerativeClassifier
 from .text import TextClassifier
 
-_STAMP = "discem.json"  # a member of the file, that says who wrote it
 _FORMAT = 2  # 1 named modules and the places of fields; it was that of 0.1
 _KIND, _FIELDS, _ARRAY = "kind", "fields", "array"
+_RANDOM_KEYS = 624  # of the Mersenne twister
+_DEEPEST = 100  # levels of a tree; a model has a dozen
 
 
 def save(model: Any, path) -> None:
-    """Write a model; the file appears whole or not at all."""
+    """Write a model; the file appears whole or not at all, and its bytes tell nothing but it."""
     path = Path(path)
     arrays: list[np.ndarray] = []
+    why = f"{path}: not written, for it could not be read again"
     try:
+        model._check_fitted()
         tree = _described(model, arrays)
+    except DiscemError as error:
+        raise ModelFileError(f"{why}: {error}") from error
     except TypeError as error:
         raise ModelFileError(
-            f"{path}: not written, for it could not be read again: the model holds {error}. "
+            f"{why}: the model holds {error}. "
             "A step or a loss of your own is code, which does not belong into a file"
         ) from error
-    data = BytesIO(_skops().dumps({"model": json.dumps(tree), "arrays": arrays}))
-    with zipfile.ZipFile(data, "a") as members:
-        members.writestr(_STAMP, json.dumps({"format": _FORMAT, "version": _version()}))
+    stamp = {"format": _FORMAT, "version": _version()}
     with write_atomically(path, "wb") as file:
-        file.write(data.getvalue())
+        write_container(file, json.dumps(tree), arrays, stamp)
 
 
 def load(path) -> Any:
     """Read a model written by `save`.
 
     Only kinds of this library, and those registered with it, are built: a file that holds anything
-    else is refused.
+    else is refused, and so is one whose parts do not fit each other. Memory is taken in proportion
+    to the length of the file.
+
+    Parameters
+    ----------
+    path : path
+        A regular file.
+
+    Returns
+    -------
+    estimator
+
+    Raises
+    ------
+    ModelFileError
+        If it is not a model that this version can have written; the message is one line.
+    OSError
+        If it cannot be read.
 
     Examples
     --------
@@ -64,45 +86,49 @@ def load(path) -> Any:
     >>> discem.load(path).predict([[0.05]]).tolist()
     ['a']
     """
-    io = _skops()
     path = Path(path)
-    data = path.read_bytes()
-    try:
-        _check_stamp(path, json.loads(zipfile.ZipFile(BytesIO(data)).read(_STAMP)))
-        foreign = io.get_untrusted_types(data=data)
-        if foreign:
-            raise ModelFileError(f"{path}: refused, it holds a type that is not ours: {foreign[0]}")
-        content = io.loads(data, trusted=[])
-        model = _built(json.loads(content["model"]), content["arrays"])
-    except ModelFileError:
-        raise
-    except _UnknownKindError as error:
-        raise ModelFileError(f"{path}: refused, it holds what is not ours: {error}") from error
-    except Exception as error:  # whatever a damaged file makes of the reader
-        raise ModelFileError(f"{path} is no model file of discem, or it is damaged") from error
-    if not isinstance(model, GenerativeClassifier | TextClassifier):
-        raise ModelFileError(f"{path} is a skops file, but no model of discem")
+    with open_to_read(path) as file:
+        try:
+            model = _read(Container(file))
+            model._check_fitted()
+        except DiscemError as error:
+            raise ModelFileError(f"{path}: refused, {_one_line(error)}") from error
+        except Exception as error:  # whatever a damaged file makes of the reader
+            raise ModelFileError(
+                f"{path} is not a model file of discem, or it is damaged"
+            ) from error
     return model
 
 
-def _check_stamp(path: Path, stamp: dict[str, Any]) -> None:
-    if stamp["format"] > _FORMAT:
-        raise ModelFileError(
-            f"{path} was written by discem {stamp['version']}, which is newer than this "
-            f"version, {_version()}: update to read it"
-        )
-    if stamp["format"] < _FORMAT:
-        raise ModelFileError(
-            f"{path} was written by discem {stamp['version']}, whose files this version, "
-            f"{_version()}, cannot read: fit the model again, or read it with that version"
-        )
+def _read(container: Container) -> Any:
+    _check_stamp(container.stamp())
+    tree, arrays = container.content()
+    model = _built(json.loads(tree), arrays)
+    known = isinstance(model, GenerativeClassifier | TextClassifier)
+    demand(known, "it is a skops file, but no model of discem")
+    return model
+
+
+def _one_line(error: Exception) -> str:
+    """What an error says; a hostile file may have had its say in it."""
+    line = "".join(c if c.isprintable() else "?" for c in " ".join(str(error).split()))
+    return line if len(line) < 300 else line[:300] + " ..."
+
+
+def _check_stamp(stamp: dict[str, Any]) -> None:
+    wrote = f"it was written by discem {stamp['version']}"
+    demand(
+        stamp["format"] <= _FORMAT,
+        f"{wrote}, which is newer than this version, {_version()}: update to read it",
+    )
+    demand(
+        stamp["format"] == _FORMAT,
+        f"{wrote}, whose files this version, {_version()}, cannot read: fit the model again, "
+        "or read it with that version",
+    )
 
 
 # --- a model as a tree of plain data --------------------------------------------------------------
-
-
-class _UnknownKindError(Exception):
-    """A kind that is not registered."""
 
 
 def _described(value: Any, arrays: list[np.ndarray]) -> Any:
@@ -121,15 +147,18 @@ def _described(value: Any, arrays: list[np.ndarray]) -> Any:
     return {_KIND: kind, _FIELDS: tree}
 
 
-def _built(tree: Any, arrays: list[np.ndarray]) -> Any:
-    """What a tree describes."""
+def _built(tree: Any, arrays: list[Any], depth: int = _DEEPEST) -> Any:
+    """What a tree describes; an array is part of one thing only, and taken off the list."""
+    demand(depth > 0, "it is nested too deeply")
     if isinstance(tree, list):
-        return [_built(each, arrays) for each in tree]
+        return [_built(each, arrays, depth - 1) for each in tree]
     if not isinstance(tree, dict):
         return tree
     if _ARRAY in tree:
-        return arrays[tree[_ARRAY]]
-    fields = {name: _built(each, arrays) for name, each in tree[_FIELDS].items()}
+        array, arrays[tree[_ARRAY]] = arrays[tree[_ARRAY]], None
+        demand(array is not None, "two of its parts share an array")
+        return array
+    fields = {name: _built(each, arrays, depth - 1) for name, each in tree[_FIELDS].items()}
     return _put_together(tree[_KIND], fields)
 
 
@@ -151,9 +180,9 @@ def _taken_apart(value: Any) -> tuple[str, dict[str, Any]]:
 
 def _fields_of(value: Any) -> dict[str, Any]:
     if isinstance(value, BaseEstimator):
-        params = value.get_params(deep=False)
-        fitted = {name: each for name, each in vars(value).items() if name not in params}
-        return {"params": params | {"callback": None}, "fitted": fitted}  # no code in files
+        params = value.get_params(deep=False) | {"callback": None}  # no code in files
+        fitted = {name: vars(value)[name] for name in value._attributes if name in vars(value)}
+        return {"params": params, "fitted": fitted}
     if hasattr(value, "to_fields"):
         return value.to_fields()
     if isinstance(value, tuple):
@@ -171,25 +200,27 @@ def _put_together(kind: str, fields: dict[str, Any]) -> Any:
         array[:] = fields["items"]
         return array.reshape(fields["shape"])
     if kind == "RandomState":
-        random = np.random.RandomState()
-        random.set_state(tuple(fields["state"]))
-        return random
-    if kind not in KINDS:
-        raise _UnknownKindError(kind)
+        return _random(*fields["state"])
+    demand(kind in KINDS, f"it holds what is not ours: {kind}")
     if not issubclass(KINDS[kind], BaseEstimator):
         return getattr(KINDS[kind], "from_fields", KINDS[kind])(**fields)
-    estimator = KINDS[kind](**fields["params"])
+    estimator: Any = KINDS[kind](**fields["params"])
+    demand(fields["params"].get("callback") is None, "it holds a callback")
     for name, value in fields["fitted"].items():
+        demand(name in estimator._attributes, f"a {kind} has no attribute {name!r}")
         setattr(estimator, name, value)
     return estimator
 
 
-def _skops():
-    try:
-        import skops.io
-    except ImportError as error:
-        raise MissingExtraError("model files need skops: pip install 'discem[files]'") from error
-    return skops.io
+def _random(name: str, keys: np.ndarray, place: int, has_gauss: int, gauss: float) -> Any:
+    """A random state; NumPy itself does not look where in its keys it is."""
+    random = np.random.RandomState()
+    check_array("random_state", keys, (_RANDOM_KEYS,), dtype=np.uint32)
+    check_count("random_state", place, most=len(keys))
+    check_count("random_state", has_gauss, most=1)
+    check_number("random_state", gauss)
+    random.set_state((name, keys, place, has_gauss, gauss))
+    return random
 
 
 def _version() -> str:

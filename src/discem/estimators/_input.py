@@ -8,12 +8,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
+from .._checks import NUMBER, demand
 from ..exceptions import InputError, OptionError
 from ..families import Accepts
 from ..targets import UNKNOWN, UNLABELLED, Targets, label_sets, labels, soft_labels
 
 LARGEST = 1e150  # squares of what is beyond overflow
-NUMBER = int | float | np.integer | np.floating
 
 
 def is_count(value) -> bool:
@@ -201,6 +201,18 @@ def find_classes(y: np.ndarray) -> np.ndarray:
     if y.ndim == 2:
         return np.arange(y.shape[1])
     return np.unique(_known(y))
+
+
+def check_classes(classes: Any) -> int:
+    """Refuse what are not the sorted classes of a model; return how many they are."""
+    vector = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 0
+    demand(vector, "classes_ is not a list of labels")
+    if classes.dtype == object:
+        plain = all(isinstance(label, str | NUMBER) for label in classes)
+        demand(plain, "classes_ holds what is no label")
+    ordered = bool((classes[:-1] < classes[1:]).all()) and bool((classes == classes).all())
+    demand(ordered, "classes_ are not in order, each of them once")
+    return len(classes)
 
 
 def join_classes(classes: np.ndarray, more: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._checks import check_array, check_count, demand
 from .._kinds import savable
 from ..exceptions import SortedStreamWarning
 
@@ -30,6 +31,13 @@ class LabelRuns:
         n = float(self.counts.sum())
         return n - float(self.counts @ self.counts) / max(n, 1.0)
 
+    def check(self, n_classes: int) -> None:
+        """Refuse what no stream can have left; it may come from anywhere."""
+        check_array("rows of each class", self.counts, (n_classes,), least=0.0)
+        check_count("changes of labels", self.changes)
+        check_count("the last label", self.last, -1, n_classes - 1)
+        demand(isinstance(self.told, bool), "whether a warning was given is unknown")
+
     def arrange(self, order: np.ndarray) -> None:
         """Follow the classes into a new order; -1 is a new one."""
         self.counts = np.append(self.counts, 0.0)[order]
@@ -43,7 +51,8 @@ class LabelRuns:
             return
         self.changes += int(np.count_nonzero(np.diff(codes)))
         self.changes += int(self.last >= 0 and self.last != codes[0])
-        self.counts += np.bincount(codes, minlength=len(self.counts))
+        # in new memory, for the old may be that of a file
+        self.counts = self.counts + np.bincount(codes, minlength=len(self.counts))
         self.last = int(codes[-1])
 
     def warn(self, stacklevel: int) -> None:

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .. import models
+from .._checks import check_plain, demand
 from .._kinds import savable
 from ..exceptions import OptionError
 from ..families import FAMILIES, Family, family_of, gaussian, words
@@ -135,11 +136,16 @@ class MixtureClassifier(GenerativeClassifier):
 
     # --- the family -------------------------------------------------------------------------------
 
+    _model = Mixture
     _mixed = True
 
     def _choose_family(self, X) -> Family:
         name = "words" if sp.issparse(X) else "gaussian"
         return FAMILIES[name if self.family == "auto" else self.family]
+
+    def _check_family(self, family):
+        demand(family.name in FAMILIES, f"its rows are of an unknown family {family.name!r}")
+        check_plain("unlabelled", self.unlabelled)
 
     @property
     def family_(self) -> str:

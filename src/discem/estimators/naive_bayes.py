@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._checks import check_plain, demand
 from .._kinds import savable
 from ..families import FAMILIES, Family, gaussian, words
 from ..families.words import typical_count
@@ -35,6 +36,9 @@ class FamilyClassifier(GenerativeClassifier):
 
     def _choose_family(self, X) -> Family:
         return FAMILIES[self.family]
+
+    def _check_family(self, family):
+        demand(family.name == self.family, f"its rows are of the family {family.name!r}")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -234,6 +238,15 @@ class MultinomialNB(CountClassifier):
             verbose=verbose,
         )
 
+    _attributes = (*CountClassifier._attributes, "chosen_", "unlabelled_")
+
+    def _check_fitted(self):
+        for name in ("chosen_", "unlabelled_"):
+            found = getattr(self, name, {})
+            demand(isinstance(found, dict), f"{name} is not a dict")
+            check_plain(name, found)
+        super()._check_fitted()
+
     # --- choosing ---------------------------------------------------------------------------------
 
     def fit(self, X, y, sample_weight=None):
@@ -277,6 +290,9 @@ class MultinomialNB(CountClassifier):
     def _defaults(self) -> dict[str, Any]:
         """What is taken where nothing is tried."""
         return {"loss": "ncll"} if self.loss == "auto" else {}
+
+    def _known_loss(self):
+        return resolve_loss(self._loss_taken().get("loss", self.loss))
 
     def _loss_taken(self) -> dict[str, Any]:
         if self.loss != "auto":

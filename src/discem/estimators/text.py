@@ -11,9 +11,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._checks import check_array, check_number, check_plain, demand
 from .._kinds import savable
 from ..exceptions import InputError, OptionError
-from ..io.bag import WEIGHTINGS, Bag, as_documents
+from ..io.bag import COUNTING, WEIGHTINGS, Bag, as_documents
 from ..io.rows import sparse_rows
 from ..losses import NLL, Blend, Hinge, resolve_loss
 from ..priors import Dirichlet
@@ -23,16 +24,13 @@ from ._choice import Mark, Split, Trial, best_of, mark, most_epochs, splits, try
 from ._input import NUMBER, is_count, place_of
 from .naive_bayes import MultinomialNB
 
-_COUNTING = (
-    *("ngram_range", "analyzer", "token_pattern", "lowercase", "strip_accents", "stop_words"),
-    *("min_df", "max_df", "max_features"),
-)
-
-
 # Words of two characters or more, "don't" being one, and marks that carry a mood. Phrases need
 # their small words, too; alone these are noise more often than not.
 WORD = r"(?u)\w\w+(?:['’]\w+)?|[!?]"
 WORD_IN_PHRASE = r"(?u)\w+(?:['’]\w+)?|[!?]"
+
+
+_LONGEST = 1e6  # documents that are drawn, in words
 
 
 class Explanation(NamedTuple):
@@ -120,7 +118,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     analyzer : {"word", "char", "char_wb"} or callable, default="word"
     token_pattern : str, default="auto"
         What is a word. "auto" is two characters or more, also with an apostrophe within, and the
-        marks ! and ?; in n-grams also a single character.
+        marks ! and ?; in n-grams also a single character. A pattern that might take for ever on
+        some document is refused.
     lowercase : bool, default=True
     strip_accents : {"ascii", "unicode"}, callable or None, default=None
     stop_words : {"english"}, list or None, default=None
@@ -223,6 +222,30 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self.callback = callback
         self.random_state = random_state
         self.verbose = verbose
+
+    # --- what is fitted, and goes to a file -------------------------------------------------------
+
+    _attributes = ("_fitted",)
+
+    def _check_fitted(self) -> None:
+        """Refuse what training cannot have left: the model may come from anywhere."""
+        self._check_options()
+        self._new_bag().check_options()
+        check_random_state(self.random_state)
+        fitted = self._fitted
+        demand(isinstance(fitted, Fitted), "it is not fitted")
+        demand(isinstance(fitted.bag, Bag), "it has no words")
+        demand(type(fitted.model) is MultinomialNB, "it has no model of its words")
+        fitted.bag.check()
+        self.model_._check_fitted()
+        same = len(fitted.bag) == self.model_.n_features_in_
+        demand(same, "its words are not those of its model")
+        check_array("progress", fitted.progress, (3,))
+        demand(isinstance(fitted.chosen, dict), "chosen_ is not a dict")
+        check_plain("chosen_", fitted.chosen)
+        resolve_loss(self.chosen_["loss"])
+        demand(self.chosen_["weighting"] in WEIGHTINGS, "chosen_ has an unknown weighting")
+        check_number("temperature", self.chosen_["temperature"], above=0.0)
 
     # --- training ---------------------------------------------------------------------------------
 
@@ -337,7 +360,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             self.model_.temperature_ = self.chosen_["temperature"]
         record = self.model_.history_[-1]
         labelled = float(weights.sum() if y.ndim == 2 else weights[~_input.missing_labels(y)].sum())
-        fitted.progress += labelled * np.array([1.0, record["accuracy"], record["ncll"]])
+        figures = np.array([1.0, record["accuracy"], record["ncll"]])
+        fitted.progress = fitted.progress + labelled * figures
         if self.callback is not None:
             self.callback(self, record)
         return self
@@ -377,7 +401,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             resolve_loss(self.loss)
 
     def _new_bag(self) -> Bag:
-        options = {name: getattr(self, name) for name in _COUNTING}
+        options = {name: getattr(self, name) for name in COUNTING}
         if self.token_pattern == "auto":
             alone = self.ngram_range in ((1, 1), [1, 1])
             options["token_pattern"] = WORD if alone else WORD_IN_PHRASE
@@ -633,6 +657,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if self.n_features is not None:
             raise OptionError("n_features: words that are hashed cannot be drawn")
+        if not self.model_.mean_length_ < _LONGEST:
+            raise InputError("documents so long cannot be drawn word by word")
         counts, y = self.model_.sample(n_samples, random_state)
         words = np.array(list(self.vocabulary_), dtype=object)
         return [np.repeat(words, row.astype(int)).tolist() for row in counts], y

@@ -10,6 +10,7 @@ from scipy.special import softmax
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from .._checks import check_plain, demand
 from .._kinds import savable
 from ..engines import Data, Rule
 from ..exceptions import InputError, OptionError
@@ -17,10 +18,13 @@ from ..families.words import draw_lengths, typical_length
 from ..io.bag import Bag, as_documents
 from ..losses import NLL, Hinge, resolve_loss
 from ..models.topics import (
+    LEAST_ALPHA,
+    MOST_SWEEPS,
     Cvb0,
     Gibbs,
     Topics,
     collect_topics,
+    n_topics,
     proportions,
     start_topics,
     word_distributions,
@@ -169,9 +173,11 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         for name, value in (("n_topics", self.n_topics), ("n_sweeps", self.n_sweeps)):
             if not is_count(value) and not (name == "n_sweeps" and value is None):
                 raise OptionError(f"{name}={value!r} must be a whole number >= 1")
+        if self.n_sweeps is not None and self.n_sweeps > MOST_SWEEPS:
+            raise OptionError(f"n_sweeps={self.n_sweeps!r} must be at most {MOST_SWEEPS}")
         alpha = self.alpha
-        if alpha is not None and not (isinstance(alpha, NUMBER) and 1e-6 <= alpha < np.inf):
-            raise OptionError(f"alpha={alpha!r} must be None or a number >= 1e-6")
+        if alpha is not None and not (isinstance(alpha, NUMBER) and LEAST_ALPHA <= alpha < np.inf):
+            raise OptionError(f"alpha={alpha!r} must be None or a number >= {LEAST_ALPHA:g}")
         if self.inference not in ("cvb0", "gibbs"):
             raise OptionError(f"inference={self.inference!r} is unknown: use 'cvb0' or 'gibbs'")
         if not isinstance(self.text, bool | dict):
@@ -182,7 +188,19 @@ class TopicClassifier(TransformerMixin, CountClassifier):
 
     # --- documents --------------------------------------------------------------------------------
 
+    _model = Topics
     _of_input = (*CountClassifier._of_input, "_bag")
+    _attributes = (*CountClassifier._attributes, "_bag", "_sklearn_output_config")
+
+    def _check_fitted(self):
+        super()._check_fitted()
+        same = n_topics(self.learner_.state) == self.n_topics
+        demand(same, "it has not as many topics as it says")
+        check_plain("_sklearn_output_config", getattr(self, "_sklearn_output_config", {}))
+        if self.text is not False:
+            demand(isinstance(self._bag, Bag), "it has no words")
+            self._bag.check()
+            demand(len(self._bag) == self.n_features_in_, "its words are not those of its columns")
 
     def _read(self, X, family, fresh, grows=False):
         if self.text is False or sp.issparse(X):

@@ -4,6 +4,7 @@ A family is one record, see `Family`, and a few compiled functions, see `_protoc
 the only place that hears of it. `docs/add-a-family.md` writes one.
 """
 
+from .._checks import check_array, check_number
 from . import gaussian, product, words
 from ._protocol import (
     LEVERAGE,
@@ -38,6 +39,8 @@ __all__ = [
     "add_leverage",
     "add_scores",
     "add_to_average",
+    "check_array",
+    "check_number",
     "family_of",
     "gather",
     "gaussian",

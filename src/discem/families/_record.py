@@ -95,6 +95,14 @@ class Family:
 
     # --- the state --------------------------------------------------------------------------------
 
+    def check(self, block: Any, n_classes: int, n_features: Any, averages: bool) -> None:
+        """Refuse a block that is not as training leaves one, by what is in `discem._checks`.
+
+        It may come from anywhere: every array must have the type, the shape and the range that
+        compiled code takes for granted. `averages` says whether an average is kept.
+        """
+        raise NotImplementedError
+
     def view(self, X: Any) -> Any:
         """Rows as compiled code reads them."""
         raise NotImplementedError

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._checks import check_array, check_number, check_weight, demand
 from .._compile import generic, helper, vectorised
 from ..exceptions import OptionError
 from ..io.rows import dense_rows
@@ -134,6 +135,30 @@ class GaussianFamily(Family):
         return new, xp.stack([m + shift, variance + (m + shift) ** 2], axis=-1)
 
     # --- the state --------------------------------------------------------------------------------
+
+    def check(self, block, n_classes, n_features, averages):
+        K, d = n_classes, n_features
+        check_array("units", block.units, (3, d), holes=True)
+        shift, scale, log_unit = block.units
+        check_array("shifts", shift, (d,))
+        same = np.isnan(scale) == np.isnan(log_unit)  # a column that never varies has neither
+        demand(same.all() and not (scale <= 0.0).any(), "scales are not above 0")
+        check_array("mass", block.mass, (d,), above=0.0)
+        check_array("factors", block.factors, (2, K, d))
+        check_array("variances", block.factors[VARIANCE], (K, d), above=0.0)
+        check_array("lags", block.lags, (2 if averages else 0, K, d))
+        check_array("weight", block.weight, (1,))
+        check_weight("weight", block.weight[0])
+        prior = block.prior
+        demand(isinstance(prior, self.priors), "the prior is of another family")
+        if isinstance(prior, PaperNormalGamma):
+            for name, value in prior._asdict().items():
+                check_number(name, value, least=0.0)
+            return
+        check_number("nu_mean", prior.nu_mean, least=0.0, kind=float)
+        check_number("nu_variance", prior.nu_variance, above=0.0, kind=float)
+        check_array("mean of the prior", prior.mean, (d,))
+        check_array("variance of the prior", prior.variance, (d,), above=0.0)
 
     def view(self, X):
         return dense_rows(X)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._checks import demand
 from .._kinds import savable
 from ..io.rows import RowPair
 from ._protocol import add_leverage, add_scores, add_to_average, gather, move, settle
@@ -62,6 +63,10 @@ class ProductFamily(Family):
 
     def provides(self, name):
         return all(self._each("provides", _both(name)))
+
+    def check(self, block, n_classes, n_features, averages):
+        demand(isinstance(n_features, tuple), "rows of two parts need two numbers of features")
+        self._each("check", block, _both(n_classes), n_features, _both(averages))
 
     def view(self, X):
         return RowPair(*self._each("view", X))

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from .._checks import check_array, check_number, check_weight, demand
 from .._compile import generic, helper
 from ..exceptions import InputError, OptionError
 from ..figures import NCLL_SUM, NLL_SUM
@@ -37,6 +38,7 @@ from ._record import Accepts, Family, register
 from .arrays import namespace_of
 
 SCALE, GAMMA, LAG_SCALE, LAG_GAMMA, WEIGHT, FACTORS = range(6)  # of `Words.lazy`
+_MOST_FACTORS = 100.0
 _SLICE = 1 << 20  # numbers to work on at a time
 _BLOCK = 1024  # numbers to take logarithms of at a time: they and their exponents stay in cache
 _EAGER = 10.0  # a step is so many documents of the start, which is to be outweighed soon
@@ -117,6 +119,24 @@ class WordsFamily(Family):
         return total, cells / total[..., None]
 
     # --- the state --------------------------------------------------------------------------------
+
+    def check(self, block, n_classes, n_features, averages):
+        W, K = n_features, n_classes
+        check_array("alpha", block.alpha, (W,), above=0.0)
+        check_number("alpha_total", block.alpha_total, above=0.0, kind=float)
+        same = np.isclose(block.alpha_total, block.alpha.sum(), rtol=1e-6)
+        demand(same, "alpha_total is not the sum of alpha")
+        check_array("lazy", block.lazy, (FACTORS + 1,), least=0.0)
+        check_number("scale", block.lazy[SCALE], above=0.0)
+        check_weight("weight", block.lazy[WEIGHT])
+        check_number("factors", block.lazy[FACTORS], most=_MOST_FACTORS)
+        check_array("counts", block.counts, (W, K))
+        check_array("total", block.total, (K,), above=0.0)
+        check_array("lag", block.lag, (W if averages else 0, K))
+        check_array("unseen", block.unseen, (2, K))
+        check_array("length", block.length, (1,), least=0.0)
+        inside = block.counts.min() >= 0.0 or _least(block) >= 0.0
+        demand(inside, "counts and what the prior adds to them are negative")
 
     def view(self, X):
         return sparse_rows(X)
@@ -335,6 +355,12 @@ def _state(count, gamma, alpha, length, products=0.0, unseen=0.0) -> Words:
     return Words(count, total, np.zeros((0, K)), alpha, float(alpha.sum()), never, lazy, length)
 
 
+def _least(block: Words) -> float:
+    """The least of all expected counts, but for what rounding leaves of a collapsed one."""
+    prior = (1.0 + 1e-9) * block.lazy[GAMMA] * block.alpha
+    return float((block.lazy[SCALE] * block.counts.min(axis=1) + prior).min())
+
+
 def _pseudo_counts(prior: Dirichlet, tally: np.ndarray) -> np.ndarray:
     """Of each word."""
     W = len(tally)
@@ -402,7 +428,7 @@ def _safe_products(most: float, least: float, total: float) -> float:
     gave in one step, rho alpha / n. Zero where counts are too extreme to be multiplied at all.
     """
     bits = max(np.log2(most) + 10.0, 10.0 - np.log2(least / total**2))
-    factors = float(np.floor(1000.0 / bits))
+    factors = float(np.floor(10.0 * _MOST_FACTORS / bits))
     return factors if factors > 10.0 else 0.0
 
 

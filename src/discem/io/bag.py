@@ -12,11 +12,24 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._checks import check_array, check_count, check_number, demand
 from .._kinds import savable
 from ..exceptions import DiscemError, InputError, OptionError
+from .patterns import check_pattern
 from .rows import extended
 
+COUNTING = (  # options of scikit-learn's CountVectorizer
+    *("ngram_range", "analyzer", "token_pattern", "lowercase", "strip_accents", "stop_words"),
+    *("min_df", "max_df", "max_features"),
+)
 WEIGHTINGS = ("tfidf", "presence", "counts")
+_ALLOWED: dict[str, tuple] = {  # in a file: what people give may also be a function
+    "analyzer": ("word", "char", "char_wb"),
+    "lowercase": (True, False),
+    "strip_accents": (None, "ascii", "unicode"),
+}
+_LONGEST_NGRAM = 100
+_MOST_COLUMNS = 2**31 - 1
 _WHOLE_CORPUS = {"min_df": 1, "max_df": 1.0, "max_features": None}  # they need all words at once
 
 
@@ -59,7 +72,7 @@ class Bag:
     Parameters
     ----------
     options : dict
-        Of scikit-learn's CountVectorizer.
+        Those of scikit-learn's CountVectorizer that `COUNTING` names.
     n_columns : int or None
         With a number, words are hashed into so many columns and no vocabulary is kept.
     """
@@ -197,6 +210,8 @@ class Bag:
             names = ("strip_accents", "token_pattern")
             given = ", ".join(f"{name}={self.options[name]!r}" for name in names)
             raise OptionError(f"{given}: {error}") from error
+        if plain.analyzer == "word":
+            check_pattern(plain.token_pattern)
         options = self.options | {"token_pattern": None}
         if plain.analyzer == "word":
             options = options | {
@@ -253,13 +268,49 @@ class Bag:
 
     @classmethod
     def from_fields(cls, options, n_columns, text, sizes, document_count, n_documents) -> Bag:
-        bag = cls(options, n_columns)
-        joined = np.asarray(text, dtype=np.uint8).tobytes().decode("utf-8", "surrogatepass")
+        bag = cls(options, None)
+        bag.n_columns, bag.document_count, bag.n_documents = n_columns, document_count, n_documents
+        check_array("text", text, text.shape[:1], dtype=np.uint8)
+        joined = text.tobytes().decode("utf-8", "surrogatepass")
+        check_array("sizes", sizes, sizes.shape[:1], 0, most=len(joined), dtype=np.int64)
         ends = np.cumsum(sizes).tolist()
         pairs = zip([0, *ends], ends, strict=False)
         bag.vocabulary = {joined[a:b]: j for j, (a, b) in enumerate(pairs)}
-        bag.document_count, bag.n_documents = document_count, n_documents
+        whole = len(bag.vocabulary) == len(sizes) and sum(ends[-1:]) == len(joined)
+        demand(whole, "its words are not those of a vocabulary")
         return bag
+
+    def check(self) -> None:
+        """Refuse what no documents can have left; it may come from anywhere."""
+        self.check_options()
+        if self.n_columns is not None:
+            check_count("n_columns", self.n_columns, 1, _MOST_COLUMNS)
+            demand(not self.vocabulary, "words that are hashed have a vocabulary")
+        check_count("n_documents", self.n_documents)
+        seen = self.document_count
+        check_array("document_count", seen, (len(self),), 0.0, most=self.n_documents)
+
+    def check_options(self) -> None:
+        """Refuse options that are not ours, or that documents might never be counted by."""
+        demand(isinstance(self.options, dict), "the options of its words are not a dict")
+        unknown = [str(name) for name in {*self.options} ^ {*COUNTING}]
+        demand(not unknown, f"{unknown[:1]} is no option of its words, or it is missing")
+        options = dict(self.options)
+        for name, allowed in _ALLOWED.items():
+            value = options[name]
+            known = isinstance(value, str | bool | None) and value in allowed
+            demand(known, f"{name}={reprlib.repr(value)} is not one of {allowed}")
+        stop = options["stop_words"]
+        listed = isinstance(stop, list) and all(isinstance(word, str) for word in stop)
+        demand(stop in (None, "english") or listed, "stop_words are not a list of words")
+        shortest, longest = options["ngram_range"]
+        check_count("ngram_range", longest, 1, _LONGEST_NGRAM)
+        check_count("ngram_range", shortest, 1, longest)
+        for name in ("min_df", "max_df"):
+            check_number(name, options[name], least=0.0)
+        if options["max_features"] is not None:
+            check_count("max_features", options["max_features"], 1)
+        self._make()
 
     def __getstate__(self) -> dict[str, Any]:
         # they hold functions, and are made again

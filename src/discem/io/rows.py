@@ -79,13 +79,43 @@ def extended(array: np.ndarray, new: int, value: float) -> np.ndarray:
     """The array with `new` more rows, all `value`.
 
     It is a view of memory larger than needed, so that one which grows again and again is copied
-    now and then only.
+    now and then only. Memory that is not an array's own, as that of a file or of a pickle, is never
+    written to: then all is copied.
     """
     old, size = len(array), len(array) + new
     memory = array if array.base is None else array.base
-    same = memory.shape[1:] == array.shape[1:] and memory.ctypes.data == array.ctypes.data
-    if not same or len(memory) < size:
+    if not _is_begin_of(array, memory) or len(memory) < size:
         memory = np.empty((size + size // 2, *array.shape[1:]))
         memory[:old] = array
     memory[old:size] = value
     return memory[:size]
+
+
+def _is_begin_of(array: np.ndarray, memory: Any) -> bool:
+    """Whether an array is the first rows of another one, which owns its memory and may change."""
+    return (
+        type(memory) is np.ndarray
+        and memory.flags.owndata
+        and memory.flags.writeable
+        and memory.dtype == array.dtype
+        and memory.strides == array.strides
+        and memory.shape[1:] == array.shape[1:]
+        and memory.ctypes.data == array.ctypes.data
+    )
+
+
+def owned(state: Any) -> Any:
+    """A tuple of arrays and of such tuples, whose arrays may all be written to.
+
+    Those that may not, or that are a file, are copied; the tuple itself comes back if there are
+    none.
+    """
+    if isinstance(state, np.ndarray):
+        own = state.flags.writeable and not isinstance(state, np.memmap)
+        return state if own else np.array(state)
+    if not isinstance(state, tuple):
+        return state
+    parts = [owned(part) for part in state]
+    if all(part is old for part, old in zip(parts, state, strict=True)):
+        return state
+    return type(state)(*parts)

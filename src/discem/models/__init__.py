@@ -3,6 +3,7 @@
 from ._protocol import (
     averaged,
     averages,
+    check,
     class_counts,
     find_leverage,
     gather_row,
@@ -31,6 +32,7 @@ __all__ = [
     "Topics",
     "averaged",
     "averages",
+    "check",
     "class_counts",
     "collect",
     "count_classes",

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .._compile import generic
+from ..exceptions import ModelFileError
 
 # --- compiled ------------------------------------------------------------------------------------
 
@@ -57,6 +58,12 @@ def update(model, rows, i, slot, r, decay, pull, floor, projection, room):
 
 
 # --- plain ---------------------------------------------------------------------------------------
+
+
+@singledispatch
+def check(model: Any, n_classes: int, n_features: Any) -> None:
+    """Refuse a model that is not as training leaves one; it may come from anywhere."""
+    raise ModelFileError(f"it holds a {type(model).__name__} where a model belongs")
 
 
 @singledispatch

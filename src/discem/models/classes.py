@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._checks import check_array, check_number, check_weight, demand
 from .._compile import helper
 from .._kinds import savable
 from ..families import LEVERAGE, PENDING, POWER, PRODUCT, SHARES, SLOWNESS
@@ -55,6 +56,22 @@ def start_classes(weights: np.ndarray, prior: ClassPrior, init: str) -> Classes:
     nu = alpha * K / counts.sum() if prior.keeps_mass else 0.0
     lift = float(prior.lifts_to_prior)
     return Classes(counts, np.zeros(0), np.zeros(1), alpha, nu, np.zeros(1), lift)
+
+
+def check_classes(classes: Classes, n_classes: int) -> bool:
+    """See that classes are as training leaves them; return whether an average is kept."""
+    demand(isinstance(classes, Classes), "it has no classes")
+    demand(isinstance(classes.lag, np.ndarray), "lag of the classes is not an array")
+    averages = classes.lag.size > 0
+    check_array("counts of the classes", classes.counts, (n_classes,), least=0.0)
+    demand(classes.counts.sum() > 0, "counts of the classes are all 0")
+    check_array("lag of the classes", classes.lag, (n_classes if averages else 0,))
+    check_array("weight of the classes", classes.weight, (1,))
+    check_weight("weight of the classes", classes.weight[0])
+    check_array("granted", classes.granted, (1,), least=0.0)
+    for name in ("alpha", "nu", "lift"):
+        check_number(f"{name} of the classes", getattr(classes, name), least=0.0, kind=float)
+    return averages
 
 
 def averaged_classes(classes: Classes) -> Classes:

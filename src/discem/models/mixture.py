@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._checks import check_array, demand
 from .._compile import helper
 from .._kinds import savable
 from ..families import LEVERAGE, add_to_average, family_of, make_class_room, settle
@@ -19,6 +20,7 @@ from ._protocol import (
     average_weight,
     averaged,
     averages,
+    check,
     class_counts,
     find_leverage,
     gather_row,
@@ -59,6 +61,15 @@ def perturbed(model: Mixture, components: np.ndarray, rng: Any) -> Mixture:
     """Make components differ that would stay alike for ever."""
     features = family_of(model.features).perturbed(model.features, components, rng)
     return model._replace(parts=model.parts._replace(features=features))
+
+
+@check.register
+def _check(model: Mixture, n_classes: int, n_features: Any) -> None:
+    check_array("first", model.first, (n_classes + 1,), least=0, dtype=np.int64)
+    begins = model.first[0] == 0 and (np.diff(model.first) > 0).all()
+    demand(begins, "some classes have no components")
+    demand(isinstance(model.parts, NaiveBayes), "its components are not those of a mixture")
+    check(model.parts, int(model.first[-1]), n_features)
 
 
 @make_room.register

@@ -23,6 +23,7 @@ from ._protocol import (
     average_weight,
     averaged,
     averages,
+    check,
     class_counts,
     find_leverage,
     gather_row,
@@ -43,6 +44,7 @@ from .classes import (
     averaged_classes,
     begin_scores,
     begin_step,
+    check_classes,
     class_penalty,
     end_scores,
     gather_counts,
@@ -104,6 +106,13 @@ def start(
         tally.family.start(prior, tally.features, total, init, stream),
     )
     return with_average(model, model, 0.0) if average else model
+
+
+@check.register
+def _check(model: NaiveBayes, n_classes: int, n_features: Any) -> None:
+    averages = check_classes(model.classes, n_classes)
+    family = family_of(model.features)
+    family.check(model.features, n_classes, n_features, averages)
 
 
 @make_room.register

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._checks import check_count, check_number, demand
 from .._compile import generic, helper, kernel
 from .._kinds import savable
 from ..families import (
@@ -40,6 +41,7 @@ from ._protocol import (
     average_weight,
     averaged,
     averages,
+    check,
     class_counts,
     find_leverage,
     gather_row,
@@ -59,6 +61,7 @@ from .classes import (
     ClassPrior,
     arranged,
     averaged_classes,
+    check_classes,
     class_penalty,
     gather_counts,
     mean_classes,
@@ -70,6 +73,8 @@ from .classes import (
 from .naive_bayes import Tally, count_classes
 
 _FAMILY = FAMILIES["words"]
+LEAST_ALPHA = 1e-6  # of the topic proportions
+MOST_SWEEPS = 10_000  # over a document; more would be no better, and take for ever
 
 # --- state ----------------------------------------------------------------------------------------
 
@@ -164,6 +169,20 @@ def start_topics(
 def _perturbed(model: Topics, columns: np.ndarray, rng: Any) -> Topics:
     """Make topics differ that would stay alike for ever."""
     return model._replace(features=_FAMILY.perturbed(model.features, columns, rng))
+
+
+@check.register
+def _check(model: Topics, n_classes: int, n_features: Any) -> None:
+    averages = check_classes(model.classes, n_classes)
+    demand(isinstance(model.features, words.Words), "its topics have no words")
+    M = len(model.features.total)
+    demand(M > 0 and M % n_classes == 0, "its topics are not those of its classes")
+    _FAMILY.check(model.features, M, n_features, averages)
+    check_number("alpha", model.alpha, least=LEAST_ALPHA, kind=float)
+    demand(isinstance(model.inference, Cvb0 | Gibbs), "its inference is unknown")
+    check_count("sweeps", model.inference.sweeps, 1, MOST_SWEEPS)
+    if isinstance(model.inference, Gibbs):
+        check_count("seed", model.inference.seed, most=2**31)
 
 
 @make_room.register

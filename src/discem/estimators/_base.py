@@ -99,6 +99,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
     # --- what an estimator says of itself ---------------------------------------------------------
 
     _model: type = models.NaiveBayes
+    _step_is_ours = False  # whether the step that is given was chosen by another estimator
     _mixed = False  # whether factors are those of components within classes
     _of_input: tuple[str, ...] = ("feature_names_in_",)  # attributes that not every input gives
 
@@ -508,7 +509,8 @@ class GenerativeClassifier(Joint, BaseEstimator):
             self.verbose,
             self._after_epoch,
             self._solved(targets),
-            self.step == "auto" and not isinstance(self.learner_.rule.projection, Check),
+            (self.step == "auto" or self._step_is_ours)
+            and not isinstance(self.learner_.rule.projection, Check),
         )
 
     def _after_epoch(self, record: Record) -> bool:

@@ -468,11 +468,12 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             stop = self.callback is not None and self.callback(self, record) is True
             return enough or stop
 
-        model.callback = after_epoch
+        model.callback, model._step_is_ours = after_epoch, True
         try:
             model.fit(rows, y, weights)
         finally:
             model.callback = None
+            del model._step_is_ours
 
     # --- choosing ---------------------------------------------------------------------------------
 

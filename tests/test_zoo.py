@@ -38,17 +38,17 @@ ESTIMATORS = {
 }
 NAIVE = ("GaussianNB", "MultinomialNB")  # whose NLL has a closed form
 # Where a law is known to be broken: what is seen, not why, which is not established for most.
-# What is not finite, or worse than its start, is excused nowhere but where it is named.
+# What is not finite, or worse than its start, is excused nowhere.
 FEW = "loses to counting where rows are few or wrong"
 SLOW = "loses to counting, or depends on the step, where rows are far apart"
 TOPICS = "topics lose to counting on few or odd documents"
-NO_GAIN = "worse than its start, where there is nothing to learn"  # chosen steps run as given
 KNOWN: dict[tuple[str, str], str] = {
     ("GaussianNB", "tiny_classes"): FEW,
     ("GaussianNB", "two_hundred_classes"): FEW,
     ("GaussianNB", "label_as_a_column"): SLOW,
     ("GaussianNB", "a_column_missing_in_a_class"): SLOW,
-    ("MixtureClassifier", "label_as_a_column"): SLOW,
+    ("GaussianNB", "nearly_deterministic_flags"): SLOW,
+    ("GaussianNB", "cauchy"): SLOW,
     ("MixtureClassifier on words", "documents_of_one_word"): FEW,
     ("MixtureClassifier on words", "mislabelled_documents"): FEW,
     ("MixtureClassifier on words", "a_document_of_a_million_words"): SLOW,
@@ -67,16 +67,13 @@ KNOWN: dict[tuple[str, str], str] = {
         "TopicClassifier",
         "sorted",
     ): "topics of classes that come later take over; there is a warning",
-    ("TextClassifier", "the_same_documents_in_all_classes"): NO_GAIN,
-    ("TextClassifier", "two_words"): NO_GAIN,
 }
 
 
 def hold(name, member, broken):
     """See that no law is broken, or that it is known."""
     known = KNOWN.get((name, member))
-    excused = "not finite" not in broken
-    excused &= known == NO_GAIN or "worse than its start" not in broken
+    excused = "not finite" not in broken and "worse than its start" not in broken
     if broken and known and excused:
         pytest.xfail(f"{known}: {broken}")
     assert not broken, broken
@@ -126,7 +123,9 @@ def test_half_the_step_ends_alike(name, member, loss):
     whole = Trained(model, sample_of(name, member))
     rule = whole.core.learner_.rule
     half = {"step": lambda t: rule.schedule(t) / 2, "projection": rule.projection}
-    again = Trained(clone(whole.core).set_params(**half), whole.sample)
+    halved = clone(whole.core).set_params(**half)
+    halved._step_is_ours = True  # it is guarded as the whole step is
+    again = Trained(halved, whole.sample)
     difference, gain = abs(again.end - whole.end), abs(whole.start - whole.end)
     allowed = 0.01 * whole.weight.sum() + 0.05 * gain
     hold(name, member, "" if difference <= allowed else f"{difference:.3g} > {allowed:.3g} apart")

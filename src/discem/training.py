@@ -33,6 +33,8 @@ from .schedules import scale, step_sizes
 MEASURED = ("loss", "nll", "ncll", "hinge", "accuracy")
 WINDOW = 100  # batches of a stream that stay on record
 _ROUNDING = 1e-12
+_FEW = 4000  # rows, after which training may be judged; or epochs, where rows are few
+_SOME = 20
 _SAMPLE = 2000  # rows that stand for all, where there are more
 _WORK = 2e7  # visits of numbers between two looks at the clock and at Ctrl-C
 
@@ -295,7 +297,8 @@ def train(
     """
     epochs = 1 if plan.solved else plan.epochs
     progress, guard = Progress(plan.verbose, epochs, len(rows)), Guard(learner, data, rows, plan)
-    patience, kept, best, done = Patience(plan.tol, plan.patience), None, np.inf, False
+    patience = Patience(plan.tol, plan.patience, least=_FEW / max(len(rows), 1))
+    kept, best, done = None, np.inf, False
     while not done and patience.epochs < epochs:
         order = rng.permutation(rows) if plan.shuffle else rows
         pass_over = learner.look if plan.solved else learner.epoch
@@ -330,8 +333,9 @@ def train(
 class Patience:
     """When to stop: there is no more to hope for, for several epochs in a row."""
 
-    def __init__(self, tol: float | None, patience: int):
+    def __init__(self, tol: float | None, patience: int, least: float = 0.0):
         self.tol, self.patience = tol, patience
+        self.least = min(least, _SOME)  # epochs before there is anything to be seen
         self.epochs = 0
         self.forget()
 
@@ -361,7 +365,8 @@ class Patience:
         """
         self._trace.append(objective)
         left = abs(self._trace[len(self._trace) // 2 - 1] - objective) / 4.0
-        return self._wait(len(self._trace) < 2 or left >= (self.tol or 0.0), objective)
+        early = len(self._trace) < max(self.least, 2)
+        return self._wait(early or left >= (self.tol or 0.0), objective)
 
     def _wait(self, gained: bool, value: float) -> bool:
         self.epochs += 1
@@ -413,9 +418,7 @@ class Guard:
             astray = False
         if not (self.guarded and (astray or (suspect and self._rose()))):
             return False
-        self._go_back()
-        rule = self.learner.rule
-        self.learner.rule = rule._replace(schedule=scale(rule.schedule, _SHORTER))
+        self._begin_again()
         record["went_back"] = 1.0
         return True
 
@@ -440,6 +443,16 @@ class Guard:
     def _go_back(self) -> None:
         if self.guarded:
             self.learner.restore(self.best)
+
+    def _begin_again(self) -> None:
+        """From the best average, if one is kept: the states that it is of lay about it."""
+        self._go_back()
+        if models.averages(self.learner.state):
+            self.learner.restart(self.learner.model)
+        rule = self.learner.rule
+        self.learner.rule = rule._replace(
+            schedule=scale(rule.schedule, _SHORTER), since=self.learner.t
+        )
 
     def _rose(self) -> bool:
         """Whether the objective is above that of the start, by all rows if need be."""

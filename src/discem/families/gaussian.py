@@ -207,7 +207,7 @@ class GaussianFamily(Family):
         signs until it is shown. And natural gradients measure a step by how much x^2 varies in a
         Gaussian. In a rare flag, or where tails are heavy, it varies more, and the step that suits
         the other columns would overshoot: such a column is given more mass, so that its steps are
-        shorter.
+        shorter. Not so in components of mixtures, which take on the shape of a column themselves.
         """
         _, d, K = tally.shape
         if isinstance(prior, PaperNormalGamma):  # the paper's equations are in raw units
@@ -237,7 +237,7 @@ class GaussianFamily(Family):
             v = (spread + nu_variance * v0) / np.maximum(n + nu_variance, 1e-300)
             v = np.maximum(v, 1e-9 * v0)
             mass = (n.sum(axis=1) + 1.0) / (max(total, 1.0) + 1.0)
-            if init != "generative" and self.keeps_mass(prior):
+            if init != "generative" and isinstance(prior, NormalGamma):
                 mass *= _excess(tally, v * scale[:, None] ** 2)
             if init == "pooled":
                 v = np.repeat(v0, K, axis=1)

@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
 from typing import NamedTuple
 
 import numpy as np
@@ -388,11 +389,17 @@ def test_no_place_for_a_cache_is_no_error(base, monkeypatch):
     assert not came_from_the_cache()
 
 
-def test_threads_that_compile_leave_the_configuration_alone(base):
+def test_threads_that_compile_leave_the_configuration_alone(base, monkeypatch):
     """Numba's is that of everybody."""
     import numba
 
-    before = numba.config.CACHE_DIR
+    before, njit = numba.config.CACHE_DIR, numba.njit
+
+    def slow(*functions, **options):
+        time.sleep(0.05)
+        return njit(*functions, **options)
+
+    monkeypatch.setattr(numba, "njit", slow)
     kernels = [_compile.kernel(twice) for _ in range(4)]
     seen, start = [], threading.Barrier(8)
 
@@ -406,4 +413,4 @@ def test_threads_that_compile_leave_the_configuration_alone(base):
     for thread in threads:
         thread.join()
     assert seen == [(8.0, before)] * 8
-    assert numba.config.CACHE_DIR == before
+    assert before == numba.config.CACHE_DIR

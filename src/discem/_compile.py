@@ -36,7 +36,7 @@ _INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 # (function, chooser of its implementation, options of its own)
 _callees: list[tuple[Callable, Callable, dict[str, Any]]] = []
-# The files that take part, as they were when registered; None is code typed in, which is in no file.
+# The files that take part, as they were when registered; None is code that is in no file.
 _sources: dict[str, bytes | None] = {}
 _announced = 0  # how many of `_callees` numba knows already
 _declaring = threading.RLock()  # kernels, one at a time
@@ -108,17 +108,17 @@ def generic(stub: Callable) -> Generic:
 def kernel(function: Callable) -> Kernel:
     """Compile `function` on its first call, with everything it calls."""
     _take_part(function)
-    compiled: Callable | None = None
-    known = 0, 0
+    compiled, known = function, (0, 0)
 
     @functools.wraps(function)
     def call(*args):
         nonlocal compiled, known
-        if compiled is None or known != (len(_sources), len(_callees)):
+        if known != (len(_sources), len(_callees)):
             with _declaring:  # other threads may be here, too
-                now = len(_sources), len(_callees)
                 # what was registered since, such as a family of one's own, belongs to the key
-                compiled, known = _compile(function) if known != now else compiled, now
+                now = len(_sources), len(_callees)
+                if known != now:
+                    compiled, known = _compile(function), now
         return compiled(*args)
 
     call.plain = function  # type: ignore[attr-defined]

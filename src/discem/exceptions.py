@@ -1,5 +1,11 @@
 """Errors that name what was wrong. Each is also the built-in one that scikit-learn users expect."""
 
+import os
+import sys
+import warnings
+
+_PACKAGE = os.path.dirname(__file__) + os.sep
+
 
 class DiscemError(Exception):
     """Base of all errors raised by this library."""
@@ -23,3 +29,11 @@ class MissingExtraError(DiscemError, ImportError):
 
 class SortedStreamWarning(UserWarning):
     """Labels of a stream come in long runs, from which a model learns the last classes only."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn whoever called this library, by the line of theirs that did."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

@@ -18,6 +18,7 @@ from ..families import Family, family_of
 from ..targets import UNKNOWN
 from ..training import Learner
 from . import _input
+from ._threads import Shared, reads, writes
 
 
 class LinearForm(NamedTuple):
@@ -32,7 +33,7 @@ class LinearForm(NamedTuple):
         return self.statistics(X) @ self.coef_.T + self.intercept_
 
 
-class Joint(ClassifierMixin):
+class Joint(Shared, ClassifierMixin):
     """Prediction, densities, samples, and changes of mind that need no training."""
 
     classes_: np.ndarray
@@ -47,11 +48,15 @@ class Joint(ClassifierMixin):
     def _view(self, X, family: Family) -> Any:
         raise NotImplementedError
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "learner_")
+
     # --- prediction -------------------------------------------------------------------------------
 
     def _rows(self, X) -> Any:
         """Rows as the fitted model reads them."""
-        check_is_fitted(self)
+        if not self.__sklearn_is_fitted__():  # which is quick
+            check_is_fitted(self)
         family = family_of(self.learner_.state.features)
         X, _ = self._read(X, family, fresh=False)
         return self._view(X, family)
@@ -61,15 +66,18 @@ class Joint(ClassifierMixin):
         rows = self._rows(X)
         return self.learner_.score(rows)
 
+    @reads
     def predict_joint_log_proba(self, X):
         """``ln p(y, x)`` of every class, as (n_samples, n_classes); what X lacks is summed out."""
         return self._scores(X) + self._normalized_shift()
 
+    @reads
     def predict(self, X):
         """The most probable class of each row."""
         best = (self._scores(X) * self.temperature_ + self._prior_shift).argmax(axis=1)
         return self.classes_[best]
 
+    @reads
     def predict_log_proba(self, X):
         """``ln p(y | x)`` of every class; see `predict_proba`."""
         scores = self._scores(X) * self.temperature_ + self._prior_shift
@@ -86,12 +94,14 @@ class Joint(ClassifierMixin):
         """
         return np.exp(self.predict_log_proba(X))
 
+    @reads
     def score_samples(self, X):
         """``ln p(x)`` of each row under the joint: low for rows unlike the training data."""
         return logsumexp(self.predict_joint_log_proba(X), axis=1)
 
     # --- after training ---------------------------------------------------------------------------
 
+    @writes
     def calibrate(self, X, y, sample_weight=None):
         """Choose `temperature_` so that probabilities fit held-out rows best; predictions stay.
 
@@ -114,6 +124,7 @@ class Joint(ClassifierMixin):
         self.temperature_ = found.value
         return self
 
+    @writes
     def set_class_prior(self, class_prior):
         """Tell the model that classes are now as frequent as `class_prior` says.
 
@@ -147,6 +158,7 @@ class Joint(ClassifierMixin):
         self._prior_shift = np.log(new) - np.log(old / old.sum())
         return self
 
+    @reads
     def sample(self, n_samples=1, random_state=None):
         """Draw rows and labels from the joint.
 
@@ -173,6 +185,7 @@ class Joint(ClassifierMixin):
     # --- parameters -------------------------------------------------------------------------------
 
     @property
+    @reads
     def mu_(self) -> dict[str, np.ndarray]:
         check_is_fitted(self)
         features, prior = self.learner_.model.features, self.class_prior_
@@ -180,12 +193,14 @@ class Joint(ClassifierMixin):
         return {"class": prior} | {name: prior[:, None] * e for name, e in expected.items()}
 
     @property
+    @reads
     def theta_(self) -> dict[str, np.ndarray]:
         check_is_fitted(self)
         features = self.learner_.model.features
         offset, slopes = family_of(features).slopes(features)
         return {"class": np.log(self.class_prior_) + offset} | slopes
 
+    @reads
     def to_linear(self):
         """The same classifier as a linear function of its statistics, see `LinearForm`.
 
@@ -199,12 +214,14 @@ class Joint(ClassifierMixin):
         return LinearForm(coef, theta["class"], features_of)
 
     @property
+    @reads
     def class_prior_(self) -> np.ndarray:
         """p(y) of the model."""
         check_is_fitted(self)
         return self._shares() * np.exp(self._normalized_shift())
 
     @property
+    @reads
     def class_scores_(self) -> np.ndarray:
         """What a row without a single cell has for scores: ``temperature_ * ln p(y)`` and shift."""
         check_is_fitted(self)
@@ -219,6 +236,7 @@ class Joint(ClassifierMixin):
         """What `set_class_prior` adds to ``ln p(y, x)``."""
         return self._prior_shift - np.log(self._shares() @ np.exp(self._prior_shift))
 
+    @reads
     def save(self, path) -> None:
         """Write the model to a file that is safe to share; read it with `discem.load`."""
         from ._files import save

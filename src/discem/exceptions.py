@@ -19,6 +19,10 @@ class OptionError(DiscemError, ValueError):
     """An option with a value that does not exist or does not fit the others."""
 
 
+class UnknownOptionError(OptionError, TypeError):
+    """An option that does not exist."""
+
+
 class ModelFileError(DiscemError, ValueError):
     """A file that is no model of this library, or a damaged one."""
 

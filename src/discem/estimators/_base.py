@@ -354,6 +354,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
     # --- before training --------------------------------------------------------------------------
 
     def _check_options(self) -> None:
+        _input.check_common_options(self)
         for name in ("batch_size", "max_iter", "n_iter_no_change"):
             value = getattr(self, name)
             if not _input.is_count(value) and (name, value) != ("n_iter_no_change", "auto"):

@@ -33,7 +33,7 @@ class LinearForm(NamedTuple):
         return self.statistics(X) @ self.coef_.T + self.intercept_
 
 
-class Joint(Shared, ClassifierMixin):
+class Joint(_input.Named, Shared, ClassifierMixin):
     """Prediction, densities, samples, and changes of mind that need no training."""
 
     classes_: np.ndarray
@@ -105,6 +105,9 @@ class Joint(Shared, ClassifierMixin):
     def calibrate(self, X, y, sample_weight=None):
         """Choose `temperature_` so that probabilities fit held-out rows best; predictions stay.
 
+        A few rows say little of it: ``ln temperature_`` has a prior around 0, of standard deviation
+        3, that counts as one more row would.
+
         Parameters
         ----------
         X, y, sample_weight : rows that were not trained on
@@ -114,9 +117,17 @@ class Joint(Shared, ClassifierMixin):
         self
         """
         scores = self._scores(X)
-        targets = _input.encode(_input.check_y(y, len(scores)), self.classes_)
-        if not targets.plain or (targets.codes == UNKNOWN).any():
-            raise InputError("calibrate needs plain labels of classes that the model knows")
+        y = _input.check_y(y, len(scores))
+        targets = _input.encode(y, self.classes_)
+        if not targets.plain:
+            raise InputError("calibrate needs plain labels, not label sets or shares")
+        unknown = np.flatnonzero(targets.codes == UNKNOWN)
+        if len(unknown):
+            row = int(unknown[0])
+            raise InputError(
+                f"calibrate needs classes that the model knows, and y has {y.tolist()[row]!r} in "
+                f"row {row}; there are: {self.classes_.tolist()[:20]}"
+            )
         weights = _input.check_weights(sample_weight, scores)
         if not weights[targets.codes >= 0].any():
             raise InputError("calibrate needs labelled rows of a weight > 0")
@@ -129,7 +140,9 @@ class Joint(Shared, ClassifierMixin):
         """Tell the model that classes are now as frequent as `class_prior` says.
 
         The joint is multiplied by new over old frequency, the old one being that of the training
-        rows; giving the training frequencies changes nothing.
+        rows; giving the training frequencies changes nothing. `class_frequency_` is then what was
+        given; `class_prior_`, p(y) of the joint, is not, unless it was the frequency before: a
+        discriminative loss makes of it what tells classes apart best.
 
         Parameters
         ----------
@@ -144,19 +157,44 @@ class Joint(Shared, ClassifierMixin):
         if class_prior is None:
             self._prior_shift = np.zeros(len(self.classes_))
             return self
-        if isinstance(class_prior, dict):
-            missing = [label for label in self.classes_.tolist() if label not in class_prior]
-            if missing:
-                raise InputError(f"class_prior lacks the class {missing[0]!r}")
-            class_prior = [class_prior[label] for label in self.classes_.tolist()]
-        new = np.asarray(class_prior, dtype=np.float64)
-        if new.shape != self.classes_.shape:
-            raise InputError(f"class_prior needs {len(self.classes_)} numbers, got {new.shape}")
-        if not (np.isfinite(new).all() and (new > 0).all() and abs(new.sum() - 1) < 1e-6):
-            raise InputError("class_prior must be positive and sum to 1")
-        old = np.maximum(self.class_count_, 1e-12 * self.class_count_.sum())
-        self._prior_shift = np.log(new) - np.log(old / old.sum())
+        self._prior_shift = np.log(self._check_prior(class_prior)) - np.log(self._frequencies())
         return self
+
+    def _check_prior(self, class_prior) -> np.ndarray:
+        """One number > 0 for each class, in the order of the classes."""
+        labels = self.classes_.tolist()
+        if hasattr(class_prior, "to_dict"):  # a series of pandas
+            class_prior = class_prior.to_dict()
+        if isinstance(class_prior, dict):
+            for label in labels:
+                if label not in class_prior:
+                    raise InputError(f"class_prior lacks the class {label!r}")
+            for label in class_prior:
+                if label not in labels:
+                    raise InputError(
+                        f"class_prior has {label!r}, which is no class; there are: {labels[:20]}"
+                    )
+            class_prior = [class_prior[label] for label in labels]
+        try:
+            new = np.asarray(class_prior, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"class_prior={class_prior!r} holds what is no number") from error
+        if new.shape != self.classes_.shape:
+            raise InputError(
+                f"class_prior needs {len(labels)} numbers, for the classes {labels[:20]}, "
+                f"and has {new.size}"
+            )
+        for label, share in zip(labels, new.tolist(), strict=True):
+            if not 0 < share < np.inf:
+                raise InputError(f"class_prior of {label!r} is {share!r}: it must be positive")
+        if abs(new.sum() - 1) >= 1e-6:
+            raise InputError(f"class_prior must sum to 1, and sums to {new.sum():.6g}")
+        return new
+
+    def _frequencies(self) -> np.ndarray:
+        """How frequent classes were in training, no class being quite impossible."""
+        counts = np.maximum(self.class_count_, 1e-12 * self.class_count_.sum())
+        return counts / counts.sum()
 
     @reads
     def sample(self, n_samples=1, random_state=None):
@@ -219,6 +257,14 @@ class Joint(Shared, ClassifierMixin):
         """p(y) of the model."""
         check_is_fitted(self)
         return self._shares() * np.exp(self._normalized_shift())
+
+    @property
+    @reads
+    def class_frequency_(self) -> np.ndarray:
+        """How frequent classes are: those of training, or what `set_class_prior` made of them."""
+        check_is_fitted(self)
+        shares = self._frequencies() * np.exp(self._prior_shift)
+        return shares / shares.sum()
 
     @property
     @reads

@@ -201,6 +201,13 @@ class MixtureClassifier(GenerativeClassifier):
         batch = super()._check_data(X, y, sample_weight, fresh, classes, stream, grows)
         if fresh:
             self._wanted(self.n_components, batch.classes)
+        if fresh and not stream and isinstance(self.n_components, dict):
+            for label in self.n_components:
+                if label not in batch.classes.tolist():
+                    raise OptionError(
+                        f"n_components has {label!r}, which is no class of y: "
+                        f"{batch.classes.tolist()[:20]}"
+                    )
         return batch
 
     def _unmark(self, y) -> Any:

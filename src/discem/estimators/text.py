@@ -68,6 +68,17 @@ class Explanation(NamedTuple):
         return [(self.words[j], float(parts[j])) for j in order]
 
 
+def _silent(rows) -> np.ndarray:
+    """Which documents have no word that counts."""
+    return np.flatnonzero(rows.indptr[1:] == rows.indptr[:-1])
+
+
+def _are_texts(document, vocabulary: dict[str, int]) -> bool:
+    """Whether a list is one of documents, not that of the words of a document."""
+    words = any(word in vocabulary or len(word.split()) < 2 for word in document)
+    return len(document) > 0 and not words
+
+
 @savable
 @dataclass
 class Fitted:
@@ -84,7 +95,7 @@ class Fitted:
 
 
 @savable
-class TextClassifier(Shared, ClassifierMixin, BaseEstimator):
+class TextClassifier(_input.Named, Shared, ClassifierMixin, BaseEstimator):
     """Documents in, labels out: multinomial naive Bayes over weighted words, trained to classify.
 
     The documents are tokenised and counted by scikit-learn, weighted, and brought to one length;
@@ -155,7 +166,7 @@ class TextClassifier(Shared, ClassifierMixin, BaseEstimator):
         The model of the weighted words.
     vocabulary_ : dict
         From word to column.
-    classes_, class_count_, class_prior_, temperature_ : as in MultinomialNB
+    classes_, class_count_, class_prior_, class_frequency_, temperature_ : as in MultinomialNB
     history_, stream_, n_iter_ : as in MultinomialNB
     n_documents_ : int
         Documents seen.
@@ -390,6 +401,7 @@ class TextClassifier(Shared, ClassifierMixin, BaseEstimator):
         return _input.missing_labels(y)
 
     def _check_options(self) -> None:
+        _input.check_common_options(self)
         if self.weighting not in ("auto", *WEIGHTINGS):
             raise OptionError(f"weighting={self.weighting!r} is unknown: use one of {WEIGHTINGS}")
         for name, none in (("length", True), ("temperature", False)):
@@ -565,19 +577,28 @@ class TextClassifier(Shared, ClassifierMixin, BaseEstimator):
     def predict(self, X):
         """The most probable class of each document."""
         rows = self._rows(X)
-        return self.model_.predict(rows)
+        found, silent = self.model_.predict(rows), _silent(rows)
+        if len(silent):
+            found[silent] = self.classes_[self.model_.class_frequency_.argmax()]
+        return found
 
     @reads
     def predict_proba(self, X):
-        """``p(y | document)`` of every class, as (n_documents, n_classes)."""
-        rows = self._rows(X)
-        return self.model_.predict_proba(rows)
+        """``p(y | document)`` of every class, as (n_documents, n_classes).
+
+        A document without a single word that the model knows says nothing: its classes are as
+        probable as they were frequent in training (or as `set_class_prior` says that they are).
+        """
+        return np.exp(self.predict_log_proba(X))
 
     @reads
     def predict_log_proba(self, X):
-        """``ln p(y | document)`` of every class."""
+        """``ln p(y | document)`` of every class; see `predict_proba`."""
         rows = self._rows(X)
-        return self.model_.predict_log_proba(rows)
+        found, silent = self.model_.predict_log_proba(rows), _silent(rows)
+        if len(silent):
+            found[silent] = np.log(self.model_.class_frequency_)
+        return found
 
     @reads
     def predict_joint_log_proba(self, X):
@@ -632,11 +653,14 @@ class TextClassifier(Shared, ClassifierMixin, BaseEstimator):
         """
         row = self._rows([document])
         model, names = self.model_, self.bag_.columns(document)
+        if not isinstance(document, str) and _are_texts(document, self.bag_.vocabulary):
+            raise InputError("explain takes one document at a time, and this is a list of texts")
         row.sort_indices()
         parts = model.temperature_ * row.data[:, None] * model.log_prob_of(row.indices).T
         parts -= parts.mean(axis=1, keepdims=True)
         shown = [names[j] for j in row.indices]
-        return Explanation(self.classes_, shown, parts, model.class_scores_)
+        start = model.class_scores_ if row.nnz else np.log(model.class_frequency_)
+        return Explanation(self.classes_, shown, parts, start)
 
     @reads
     def top_words(self, label, n=20) -> list[tuple[str, float]]:
@@ -718,6 +742,10 @@ class TextClassifier(Shared, ClassifierMixin, BaseEstimator):
     @property
     def class_prior_(self) -> np.ndarray:
         return self.model_.class_prior_
+
+    @property
+    def class_frequency_(self) -> np.ndarray:
+        return self.model_.class_frequency_
 
     @property
     def temperature_(self) -> float:

@@ -248,6 +248,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         if isinstance(self.prior, str) and self.prior in names:
             return names[self.prior]
         if isinstance(self.prior, Dirichlet):
+            family.check_prior(self.prior)
             return self.prior, 1.0
         raise OptionError(
             f"prior={self.prior!r} is unknown: use one of {list(names)} or Dirichlet(...)"

@@ -101,7 +101,6 @@ def questions(X: Any) -> dict[str, Question]:
         "predict_joint_log_proba": lambda model: model.predict_joint_log_proba(X),
         "score_samples": lambda model: model.score_samples(X),
         "class_prior_": lambda model: model.class_prior_,
-        "sample": lambda model: model.sample(2, random_state=0)[1],
         "pickle": lambda model: pickle.loads(pickle.dumps(model)).predict_proba(X),
         "deepcopy": lambda model: copy.deepcopy(model).predict_proba(X),
         "save": lambda model: saved(model).predict_proba(X),
@@ -110,6 +109,8 @@ def questions(X: Any) -> dict[str, Question]:
         asked["explain"] = lambda model: (
             tuple(model.explain(X[0])) if isinstance(model, TextClassifier) else model.topics_
         )
+    else:
+        asked["sample"] = lambda model: model.sample(2, random_state=0)[1]
     return asked
 
 
@@ -197,13 +198,14 @@ def main() -> int:
     warnings.simplefilter("ignore")
     columns = ("rounds", "changes", "answers", "of a state before the last")
     bad = ("errors", "of no state", "stale")
-    print(f"{'':24}" + "".join(f"{name:>28}" for name in (*columns, *bad)))
+    print(f"{'':24}" + "".join(f"{name:>{len(name) + 2}}" for name in (*columns, *bad)))
     results, errors = {}, []
     for name, (new, make) in STREAMS.items():
         results[name] = race(
             new, make, options.seconds / len(STREAMS), options.readers, errors=errors
         )
-        print(f"{name:24}" + "".join(f"{results[name][each]:28}" for each in (*columns, *bad)))
+        found = results[name]
+        print(f"{name:24}" + "".join(f"{found[n]:{len(n) + 2}}" for n in (*columns, *bad)))
     for error, n in Counter(errors).most_common(10):
         print(n, error)
     if options.json:

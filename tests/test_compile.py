@@ -215,6 +215,25 @@ def test_one_compilation_serves_batches_of_every_size():
     assert signatures() == before
 
 
+OTHER_PROCESS = """
+import inspect
+import numpy as np, discem
+from discem.engines.sequential import measure_all, score_all, sweep
+X = np.random.default_rng(0).poisson(2.0, size=(12, 3)).astype(float)
+discem.MultinomialNB(max_iter=1).fit(X, np.arange(12) % 2).predict(X)
+discem.GaussianNB(max_iter=1).fit(X, np.arange(12) % 2).predict(X)
+for kernel in (sweep, score_all, measure_all):
+    stats = inspect.getclosurevars(kernel).nonlocals["compiled"].stats
+    print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
+"""
+
+
+def test_another_process_compiles_nothing():
+    """All that a fit needs is found again, by names that do not depend on the process."""
+    run_python(OTHER_PROCESS)
+    assert run_python(OTHER_PROCESS).split() == ["2", "0", "2", "0", "1", "0"]
+
+
 # --- the cache on disk ----------------------------------------------------------------------------
 
 

@@ -15,6 +15,10 @@ class InputError(DiscemError, ValueError):
     """Data that a model cannot take: the message names the row, column or value."""
 
 
+class NoNumberError(InputError, TypeError):
+    """A cell that holds neither a number nor text."""
+
+
 class OptionError(DiscemError, ValueError):
     """An option with a value that does not exist or does not fit the others."""
 

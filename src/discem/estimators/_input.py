@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from .._checks import NUMBER, demand
-from ..exceptions import InputError, OptionError, UnknownOptionError
+from ..exceptions import InputError, NoNumberError, OptionError, UnknownOptionError
 from ..families import Accepts
 from ..targets import UNKNOWN, UNLABELLED, Targets, label_sets, labels, soft_labels
 
@@ -126,8 +126,10 @@ def check_X(estimator, X, accepts: Accepts, reset: bool):
         row, column, value = cell
         if _is_missing(value) and hasattr(X, "notna"):  # pandas.NA, in a column of objects
             return check_X(estimator, X.where(X.notna(), np.nan), accepts, reset)
-        where, text = _place(estimator, row, column), "the text " * isinstance(value, str)
-        raise InputError(f"X has {text}{value!r} at {where}: expected a number") from error
+        where = _place(estimator, row, column)
+        if isinstance(value, str):
+            raise InputError(f"X has the text {value!r} at {where}: expected a number") from error
+        raise NoNumberError(f"X has {value!r} at {where}: {error}") from error
     return check_values(estimator, X, accepts)
 
 

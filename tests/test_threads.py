@@ -9,6 +9,7 @@ import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import get_ident
 
 import numpy as np
 import pytest
@@ -215,7 +216,9 @@ class Notes:
 
     @reads
     def change_by_looking(self):
-        return self.change()
+        with pytest.raises(RuntimeError, match="cannot be trained"):
+            self.change()
+        return get_ident() in _threads._locks[self].readers
 
 
 def test_readers_read_together_and_writers_write_alone():
@@ -262,8 +265,7 @@ def test_nobody_waits_for_ever():
 
 def test_training_within_a_prediction_is_refused():
     notes = Notes()
-    with pytest.raises(RuntimeError, match="cannot be trained"):
-        notes.change_by_looking()
+    assert notes.change_by_looking()  # and it still has what it had
     assert notes.change() == 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from difflib import get_close_matches
 from typing import Any
 
@@ -141,9 +142,9 @@ def _check_table(X) -> None:
         _check_kind("X", getattr(X, "dtype", None))
         return
     names = list(X.columns)
-    for place, name in enumerate(names):
-        if name in names[:place]:
-            raise InputError(f"X has two columns of the name {name!r}")
+    if len(set(names)) < len(names):
+        ((name, _),) = Counter(names).most_common(1)
+        raise InputError(f"X has two columns of the name {name!r}")
     for name, dtype in zip(names, getattr(X, "dtypes", ()), strict=False):
         _check_kind(f"column {name!r} of X", dtype)
 

@@ -65,8 +65,6 @@ class ModelLock:
 
     def write(self, thread: int) -> None:
         """Wait until the thread may write."""
-        if thread in self.readers:
-            raise RuntimeError("a model cannot be trained by what it calls to make a prediction")
         with self._mutex:
             self._writers_waiting += 1
             try:
@@ -82,7 +80,7 @@ class ModelLock:
         with self._mutex:
             self.readers.discard(thread)
             if self.writer == thread:
-                self.writer = None
+                self.writer, self._lent = None, False
                 self._invited = set(self._waiting)
                 self._changed.notify_all()
             elif self._writers_waiting or self.writer is not None:
@@ -151,6 +149,8 @@ def writes(method: Method) -> Method:
         if thread == lock.writer:
             with lock.lending(False):
                 return method(self, *args, **kwargs)
+        if thread in lock.readers:  # it would wait for itself
+            raise RuntimeError("a model cannot be trained by what it calls to make a prediction")
         try:
             lock.write(thread)
             return method(self, *args, **kwargs)

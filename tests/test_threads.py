@@ -317,8 +317,8 @@ def test_ctrl_c_leaves_no_lock_behind():
     notes.mutex = threading.Lock()
     assert in_thread(notes.change).result(SECONDS) >= 0
     lock: ModelLock = _threads._locks[notes]
-    assert (lock.readers, lock.writer, lock._writers_waiting) == (set(), None, 0)
-    assert not lock._waiting and not lock._invited
+    assert (lock.readers, lock.writer, lock._next_writers) == (set(), None, set())
+    assert not lock._next_readers and not lock._invited
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a fork")

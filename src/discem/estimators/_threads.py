@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import wraps
-from threading import Condition, Lock, get_ident
+from threading import Lock, get_ident
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -25,7 +25,11 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class ModelLock:
-    """Held by the threads that read a model, or by the one that writes it."""
+    """Held by the threads that read a model, or by the one that writes it.
+
+    Ctrl-C may strike anywhere in here. It does no harm: all that is held is held by `with`, of
+    locks that cannot be interrupted between taking and holding, and `leave` puts the rest in order.
+    """
 
     def __init__(self) -> None:
         self.free()
@@ -33,58 +37,63 @@ class ModelLock:
     def free(self) -> None:
         """Forget all threads: after a fork there are no others."""
         self._mutex = Lock()
-        self._changed = Condition(self._mutex)
         self.readers: set[int] = set()
         self.writer: int | None = None
         self._lent = False  # whether others may read though there is a writer
-        self._waiting: set[int] = set()  # readers
-        self._invited: set[int] = set()  # those that waited for the last writer
-        self._writers_waiting = 0
+        self._next_readers: set[int] = set()
+        self._next_writers: set[int] = set()
+        self._invited: set[int] = set()  # readers that waited for the last writer
+        self._change = _held()  # let go of when something changes
 
     def read(self, thread: int) -> None:
         """Wait until the thread may read."""
-        with self._mutex:
-            if self.writer is None and not self._writers_waiting:
-                self.readers.add(thread)
-                return
-            self._waiting.add(thread)
-            try:
-                while not self._may_read(thread):
-                    self._changed.wait()
-                self.readers.add(thread)
-            finally:  # also if the wait was interrupted
-                self._waiting.discard(thread)
-                if thread in self._invited:
+        while True:
+            with self._mutex:
+                if self._may_read(thread):
+                    self.readers.add(thread)
+                    self._next_readers.discard(thread)
                     self._invited.discard(thread)
-                    self._changed.notify_all()
+                    return
+                self._next_readers.add(thread)
+                change = self._change
+            with change:
+                pass
 
     def _may_read(self, thread: int) -> bool:
         if self.writer is not None:
             return self._lent
-        return not self._writers_waiting or thread in self._invited
+        return not self._next_writers or thread in self._invited
 
     def write(self, thread: int) -> None:
         """Wait until the thread may write."""
-        with self._mutex:
-            self._writers_waiting += 1
-            try:
-                while self.writer is not None or self.readers or self._invited:
-                    self._changed.wait()
-                self.writer = thread
-            finally:
-                self._writers_waiting -= 1
-                self._changed.notify_all()
+        while True:
+            with self._mutex:
+                if self.writer is None and not self.readers and not self._invited:
+                    self.writer = thread
+                    self._next_writers.discard(thread)
+                    return
+                self._next_writers.add(thread)
+                change = self._change
+            with change:
+                pass
 
     def leave(self, thread: int) -> None:
-        """End what the thread did, if it did anything."""
+        """End what the thread did or waited for; once more does no harm."""
         with self._mutex:
             self.readers.discard(thread)
+            self._next_readers.discard(thread)
+            self._next_writers.discard(thread)
+            self._invited.discard(thread)
             if self.writer == thread:
+                self._invited = set(self._next_readers)
                 self.writer, self._lent = None, False
-                self._invited = set(self._waiting)
-                self._changed.notify_all()
-            elif self._writers_waiting or self.writer is not None:
-                self._changed.notify_all()
+            if self._next_readers or self._next_writers or self.writer is not None:
+                self._tell()
+
+    def _tell(self) -> None:
+        """Wake all that wait, to look whether it is their turn."""
+        before, self._change = self._change, _held()
+        before.release()
 
     @contextmanager
     def lending(self, lent: bool) -> Iterator[None]:
@@ -97,11 +106,22 @@ class ModelLock:
             self._lend(before)
 
     def _lend(self, lent: bool) -> None:
-        with self._mutex:
-            self._lent = lent
-            self._changed.notify_all()
-            while not lent and self.readers:
-                self._changed.wait()
+        while True:
+            with self._mutex:
+                self._lent = lent
+                if lent:
+                    self._tell()
+                if lent or not self.readers:
+                    return
+                change = self._change
+            with change:
+                pass
+
+
+def _held() -> Any:
+    lock = Lock()
+    lock.acquire()
+    return lock
 
 
 _locks: WeakKeyDictionary[Any, ModelLock] = WeakKeyDictionary()
@@ -135,7 +155,11 @@ def reads(method: Method) -> Method:
             lock.read(thread)
             return method(self, *args, **kwargs)
         finally:
-            _leave(lock, thread)
+            try:
+                lock.leave(thread)
+            except BaseException:  # Ctrl-C on the way out; others wait for us to be gone
+                lock.leave(thread)
+                raise
 
     return call  # type: ignore[return-value]
 
@@ -155,17 +179,13 @@ def writes(method: Method) -> Method:
             lock.write(thread)
             return method(self, *args, **kwargs)
         finally:
-            _leave(lock, thread)
+            try:
+                lock.leave(thread)
+            except BaseException:  # Ctrl-C on the way out; others wait for us to be gone
+                lock.leave(thread)
+                raise
 
     return call  # type: ignore[return-value]
-
-
-def _leave(lock: ModelLock, thread: int) -> None:
-    try:
-        lock.leave(thread)
-    except BaseException:  # Ctrl-C on the way out; others wait for us to be gone
-        lock.leave(thread)
-        raise
 
 
 @contextmanager

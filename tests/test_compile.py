@@ -3,8 +3,11 @@
 import inspect
 import json
 import os
+import pickle
 import subprocess
 import sys
+import threading
+import time
 from typing import NamedTuple
 
 import numpy as np
@@ -212,42 +215,221 @@ def test_one_compilation_serves_batches_of_every_size():
     assert signatures() == before
 
 
+OTHER_PROCESS = """
+import inspect
+import numpy as np, discem
+from discem.engines.sequential import measure_all, score_all, sweep
+X = np.random.default_rng(0).poisson(2.0, size=(12, 3)).astype(float)
+discem.MultinomialNB(max_iter=1).fit(X, np.arange(12) % 2).predict(X)
+discem.GaussianNB(max_iter=1).fit(X, np.arange(12) % 2).predict(X)
+for kernel in (sweep, score_all, measure_all):
+    stats = inspect.getclosurevars(kernel).nonlocals["compiled"].stats
+    print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
+"""
+
+
+def test_another_process_compiles_nothing():
+    """All that a fit needs is found again, by names that do not depend on the process."""
+    run_python(OTHER_PROCESS)
+    assert run_python(OTHER_PROCESS).split() == ["2", "0", "2", "0", "1", "0"]
+
+
 # --- the cache on disk ----------------------------------------------------------------------------
 
 
-class Config:
-    CACHE_DIR = ""
+def twice(x):
+    return 2.0 * x
 
 
 @pytest.fixture
-def sources(tmp_path, monkeypatch):
-    """A package of one file, and a cache beside it."""
-    file = tmp_path / "callee.py"
-    file.write_text("one")
-    monkeypatch.setattr(_compile, "_sources", {str(file): b"one"})
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return file
+def base(tmp_path, monkeypatch):
+    """A cache of a package of one file."""
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(_compile, "_sources", {"callee.py": b"one"})
+    return tmp_path / "cache"
 
 
-def folder():
-    config = Config()
-    with _compile._cache_directory(config) as usable:
-        chosen = config.CACHE_DIR
-    assert config.CACHE_DIR == "", "the setting of the user was not restored"
-    return chosen if usable else None
+def came_from_the_cache(function=twice):
+    """Call a kernel as a new process would; say whether it was compiled before."""
+    compiled = _compile._compile(function)
+    assert compiled(3.0) == function(3.0)
+    return bool(compiled.stats.cache_hits)
 
 
-def test_the_cache_is_keyed_by_every_source(sources):
+def cached(base):
+    return sorted(path for path in base.rglob("*") if path.is_file())
+
+
+def test_what_was_compiled_is_compiled_once(base):
+    """It is found again, by this process and by others."""
+    assert not came_from_the_cache()
+    assert came_from_the_cache()
+    assert len(cached(base)) == 1
+
+
+def test_the_cache_is_keyed_by_every_source(base):
     """A change in any file that takes part opens another cache; changing back finds the first."""
-    first = folder()
-    assert os.path.isdir(first)
-    _compile._sources[str(sources)] = b"two"
-    assert folder() != first
-    _compile._sources[str(sources)] = b"one"
-    assert folder() == first
+    came_from_the_cache()
+    _compile._sources["callee.py"] = b"two"
+    assert not came_from_the_cache()
+    _compile._sources["callee.py"] = b"one"
+    assert came_from_the_cache()
+    _compile._sources["<stdin>"] = None  # code that was typed in may be other code next time
+    assert not came_from_the_cache()
+    assert not came_from_the_cache()
 
 
-def test_no_place_for_a_cache_is_no_error(sources, monkeypatch):
-    """Where nothing can be written, kernels are compiled without a cache."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(sources))  # a file, not a directory
-    assert folder() is None
+@pytest.mark.parametrize("place", [0, 20, 40, 0.3, 0.6, 0.9, -1])
+def test_a_flipped_byte_is_found_and_healed(base, place):
+    """Wherever it is: what it would do is anybody's guess."""
+    came_from_the_cache()
+    (path,) = cached(base)
+    content = bytearray(path.read_bytes())
+    content[int(place * len(content)) if isinstance(place, float) else place] ^= 0x10
+    path.write_bytes(content)
+    assert not came_from_the_cache()
+    assert came_from_the_cache()
+    assert cached(base) == [path]
+
+
+@pytest.mark.parametrize("size", [0, 10, 32, 1000])
+def test_a_truncated_file_is_found_and_healed(base, size):
+    """As a kill or a full disk leaves it."""
+    came_from_the_cache()
+    (path,) = cached(base)
+    os.truncate(path, size)
+    assert not came_from_the_cache()
+    assert came_from_the_cache()
+
+
+def test_another_kernels_file_is_not_taken_for_ours(base):
+    """What is in a file says which code it is."""
+    came_from_the_cache()
+    (path,) = cached(base)
+    _compile._sources["callee.py"] = b"two"
+    came_from_the_cache()
+    (other,) = set(cached(base)) - {path}
+    other.write_bytes(path.read_bytes())
+    assert not came_from_the_cache()
+
+
+def test_a_full_disk_is_no_reason_to_stop(base, monkeypatch):
+    """What was compiled is used; there is nothing to be found next time."""
+
+    def full(path, content):
+        path.write_bytes(content[:100])
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_compile, "_write_sealed", full)
+        assert not came_from_the_cache()
+        assert not came_from_the_cache()
+    assert not came_from_the_cache()
+    assert came_from_the_cache()
+
+
+posix = pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+
+
+@posix
+def test_only_we_can_write_the_cache(base):
+    """Whatever the umask: what is in there is run."""
+    before = os.umask(0)
+    try:
+        came_from_the_cache()
+    finally:
+        os.umask(before)
+    (path,) = cached(base)
+    for each in (path, path.parent, path.parent.parent, base):
+        assert not each.stat().st_mode & 0o077, each
+
+
+class Trap:
+    """Leaves a trace where it is unpickled."""
+
+    def __init__(self, trace):
+        self.trace = trace
+
+    def __reduce__(self):
+        return open, (str(self.trace), "w")
+
+
+@posix
+def test_files_that_others_can_write_are_not_read(base, tmp_path):
+    """A folder of ours is closed to others; what they may have put there meanwhile stays unread."""
+    came_from_the_cache()
+    (path,) = cached(base)
+    path.parent.chmod(0o777)
+    _compile._write_sealed(path, pickle.dumps(Trap(tmp_path / "trace")))
+    path.chmod(0o666)
+    assert not came_from_the_cache()
+    assert not (tmp_path / "trace").exists()
+    assert not path.parent.stat().st_mode & 0o077
+    assert came_from_the_cache()
+
+
+@posix
+@pytest.mark.parametrize("depth", [0, 1, 2], ids=["file", "folder", "discem"])
+def test_the_cache_of_someone_else_is_not_used(base, depth, monkeypatch):
+    """Be it the file, its folder, or ours: what is in there would be run."""
+    came_from_the_cache()
+    (path,) = cached(base)
+    owned = [path, *path.parents][depth].stat().st_ino
+    monkeypatch.setattr(_compile, "_is_open", lambda status: status.st_ino == owned)
+    monkeypatch.setattr(os, "geteuid", lambda: -1)  # nothing is ours to close
+    assert not came_from_the_cache()
+
+
+@posix
+@pytest.mark.skipif(os.name == "posix" and os.getuid() == 0, reason="root can write anywhere")
+def test_a_cache_that_cannot_be_written_is_read(base):
+    """As on the read-only disk of an image that was warmed up."""
+    came_from_the_cache()
+    (path,) = cached(base)
+    path.parent.chmod(0o500)
+    try:
+        assert came_from_the_cache()
+        assert not came_from_the_cache(lambda x: 3.0 * x)
+    finally:
+        path.parent.chmod(0o700)
+
+
+def test_no_place_for_a_cache_is_no_error(base, monkeypatch):
+    """A file where there should be a folder, or nobody's home."""
+    base.write_text("not a folder")
+    assert not came_from_the_cache()
+    monkeypatch.delenv("XDG_CACHE_HOME")
+
+    def nobody():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(_compile.Path, "home", nobody)
+    assert not came_from_the_cache()
+
+
+def test_threads_that_compile_leave_the_configuration_alone(base, monkeypatch):
+    """Numba's is that of everybody."""
+    import numba
+
+    before, njit = numba.config.CACHE_DIR, numba.njit
+
+    def slow(*functions, **options):
+        time.sleep(0.05)
+        return njit(*functions, **options)
+
+    monkeypatch.setattr(numba, "njit", slow)
+    kernels = [_compile.kernel(twice) for _ in range(4)]
+    seen, start = [], threading.Barrier(8)
+
+    def call(kernel):
+        start.wait()
+        seen.append((kernel(4.0), numba.config.CACHE_DIR))
+
+    threads = [threading.Thread(target=call, args=(kernels[i % 4],)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == [(8.0, before)] * 8
+    assert before == numba.config.CACHE_DIR

@@ -9,16 +9,22 @@ costs nothing and `kernel.plain` is always there as the oracle of the compiled c
 * `kernel` marks an entry point, compiled on its first call and cached on disk.
 
 Numba keys its cache by the source of the kernel alone and would miss a change in a file the kernel
-calls into, so the cache directory is named after a hash of every file that takes part.
+calls into, so the cache has a folder named after a hash of every file that takes part. What is in a
+cache is run: a file is read only if nobody else can have written it, and only as it was written;
+any other is compiled anew, and replaced. Where there is no room for a cache, there is none.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import os
-from collections.abc import Callable, Iterator, KeysView
+import pickle
+import platform
+import stat
+import threading
+from collections.abc import Callable, KeysView
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -30,8 +36,10 @@ _INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 # (function, chooser of its implementation, options of its own)
 _callees: list[tuple[Callable, Callable, dict[str, Any]]] = []
-_sources: dict[str, bytes] = {}  # the files that take part, as they were when registered
+# The files that take part, as they were when registered; None is code that is in no file.
+_sources: dict[str, bytes | None] = {}
 _announced = 0  # how many of `_callees` numba knows already
+_declaring = threading.RLock()  # kernels, one at a time
 
 
 class Generic(Protocol):
@@ -56,7 +64,7 @@ def _take_part(function: Callable) -> None:
     source = function.__code__.co_filename
     if source not in _sources:
         path = Path(source)
-        _sources[source] = path.read_bytes() if path.exists() else source.encode()
+        _sources[source] = path.read_bytes() if path.exists() else None
 
 
 def helper(function: Callable) -> Callable:
@@ -100,15 +108,17 @@ def generic(stub: Callable) -> Generic:
 def kernel(function: Callable) -> Kernel:
     """Compile `function` on its first call, with everything it calls."""
     _take_part(function)
-    compiled: Callable | None = None
-    known = 0, 0
+    compiled, known = function, (0, 0)
 
     @functools.wraps(function)
     def call(*args):
         nonlocal compiled, known
-        if compiled is None or known != (len(_sources), len(_callees)):
-            # what was registered since, such as a family of one's own, belongs to the cache's key
-            compiled, known = _compile(function), (len(_sources), len(_callees))
+        if known != (len(_sources), len(_callees)):
+            with _declaring:  # other threads may be here, too
+                # what was registered since, such as a family of one's own, belongs to the key
+                now = len(_sources), len(_callees)
+                if known != now:
+                    compiled, known = _compile(function), now
         return compiled(*args)
 
     call.plain = function  # type: ignore[attr-defined]
@@ -125,28 +135,111 @@ def _compile(function: Callable) -> Callable:
     for callee, choose, options in _callees[_announced:]:
         overload(callee, jit_options=_OPTIONS | _INNER | options, strict=False)(choose)
     _announced = len(_callees)
-    with _cache_directory(numba.config) as usable:
-        return numba.njit(**_OPTIONS, cache=usable)(function)
+    compiled = numba.njit(**_OPTIONS)(function)
+    folder = _cache_folder(numba.config.CACHE_DIR)
+    if folder is not None and function.__closure__ is None:  # what it closes over has no name
+        compiled._cache = Cache(folder, function)
+    return compiled
 
 
-@contextlib.contextmanager
-def _cache_directory(config: Any) -> Iterator[bool]:
-    """Point numba at a directory of our own while a kernel is declared, if one can be written."""
-    base = config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    digest = hashlib.sha256()
-    for source in sorted(_sources):
-        digest.update(_sources[source])
-    folder = Path(base) / "discem" / digest.hexdigest()[:16]
+# --- the cache on disk ----------------------------------------------------------------------------
+
+
+class Cache:
+    """Compiled forms of a kernel on disk, one file for each; numba asks for them by signature.
+
+    Whatever goes wrong with a file, the kernel is compiled instead.
+    """
+
+    def __init__(self, folder: Path, function: Callable):
+        self.cache_path = str(folder)
+        self.folder, self.function = folder, function
+
+    def load_overload(self, signature: Any, context: Any) -> Any:
+        """What was compiled for these types, or None."""
+        from numba.core.compiler import CompileResult
+
+        context.refresh()
+        key = self._key(signature, context.codegen())
+        with suppress(Exception):
+            found, parts = pickle.loads(_read_sealed(self._path(key)))
+            if found == key:
+                return CompileResult._rebuild(context, *parts)
+        return None
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        """Keep what was compiled; a full disk is no reason not to go on."""
+        from numba.core.serialize import dumps
+
+        key = self._key(signature, result.codegen)
+        with suppress(Exception):
+            if not result.library.has_dynamic_globals:  # addresses of this process
+                _write_sealed(self._path(key), dumps((key, result._reduce())))
+
+    def _key(self, signature: Any, codegen: Any) -> tuple:
+        """All that compiled code depends on."""
+        import numba
+
+        code, function = self.function.__code__, self.function
+        source = self.folder.name, function.__module__, function.__qualname__, code.co_firstlineno
+        target = platform.python_version(), numba.__version__, codegen.magic_tuple()
+        return signature, source, target
+
+    def _path(self, key: tuple) -> Path:
+        return self.folder / f"{self.function.__name__}-{_digest(repr(key).encode()).hex()[:32]}"
+
+
+def _cache_folder(base: str) -> Path | None:
+    """A folder for what is compiled of these sources, which nobody else can write; None if none."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        usable = False
-    else:
-        usable = os.access(folder, os.W_OK)
-    before = config.CACHE_DIR
-    if usable:
-        config.CACHE_DIR = str(folder)
-    try:
-        yield usable
-    finally:
-        config.CACHE_DIR = before
+        base = base or os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+        sources = [_sources[name] for name in sorted(_sources)]
+        if None in sources:
+            return None  # nobody can tell whether it is the same next time
+        digest = _digest(b"".join(sources)).hex()[:16]  # type: ignore[arg-type]
+        folder = Path(base).absolute() / "discem" / digest
+        missing = [each for each in (folder, *folder.parents) if not each.exists()]
+        for each in reversed(missing):
+            with suppress(FileExistsError):  # another process was faster
+                each.mkdir(mode=0o700)
+        return folder if _is_private(folder.parent) and _is_private(folder) else None
+    except (OSError, RuntimeError):  # nothing can be made there, or there is no home
+        return None
+
+
+def _is_private(folder: Path) -> bool:
+    """Whether only we can write there; a folder of ours that is open to others is closed first."""
+    status = folder.stat()
+    if _is_open(status) and status.st_uid == os.geteuid():
+        folder.chmod(0o700)
+        status = folder.stat()
+    return stat.S_ISDIR(status.st_mode) and not _is_open(status)
+
+
+def _is_open(status: os.stat_result) -> bool:
+    """Whether anybody but us (and root, who can do anything) may have written this."""
+    if os.name != "posix":
+        return False  # a profile's folders are its owner's
+    return status.st_uid not in (0, os.geteuid()) or bool(status.st_mode & 0o022)
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.sha256(content).digest()
+
+
+def _read_sealed(path: Path) -> bytes:
+    """The content of a file of ours, if it is as it was written."""
+    with open(path, "rb") as file:
+        if _is_open(os.fstat(file.fileno())):
+            raise PermissionError(f"{path} may have been written by others")
+        seal, content = file.read(32), file.read()
+    if seal != _digest(content):
+        raise ValueError(f"{path} is damaged")
+    return content
+
+
+def _write_sealed(path: Path, content: bytes) -> None:
+    """Write a file that `_read_sealed` reads; until it is whole, it is not read."""
+    path.unlink(missing_ok=True)
+    with open(path, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+        file.write(_digest(content) + content)

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+_SPREAD = 3.0  # of ln temperature before any row is seen: a factor of 20 is nothing unusual
+
 
 class Temperature(NamedTuple):
     """What to multiply log-probabilities by, and the log-loss that is left."""
@@ -16,6 +18,9 @@ class Temperature(NamedTuple):
 
 def best_temperature(scores, codes, weights, shift=0.0, tolerance=1e-5) -> Temperature:
     """What to multiply scores by so that labelled rows are least surprising.
+
+    Its logarithm has a weak prior, normal around 0, that a handful of rows outweigh: a single row
+    would have it 0 or infinite.
 
     Parameters
     ----------
@@ -49,7 +54,8 @@ def best_temperature(scores, codes, weights, shift=0.0, tolerance=1e-5) -> Tempe
         warmer = temperature * scores + shift
         losses = np.log(np.exp(warmer).sum(axis=1)) - (temperature * own + own_shift)
         # and one more row, wrong by the usual margin: rows may all be right, certainty is not
-        return float(np.dot(weights, losses) + np.logaddexp(0, temperature * margin)) / len(rows)
+        doubt = np.logaddexp(0, temperature * margin) + 0.5 * (log_temperature / _SPREAD) ** 2
+        return float(np.dot(weights, losses) + doubt) / len(rows)
 
     options = {"xatol": tolerance}
     found = minimize_scalar(log_loss, bounds=(-12.0, 6.0), method="bounded", options=options)

@@ -1,5 +1,11 @@
 """Errors that name what was wrong. Each is also the built-in one that scikit-learn users expect."""
 
+import os
+import sys
+import warnings
+
+_PACKAGE = os.path.dirname(__file__) + os.sep
+
 
 class DiscemError(Exception):
     """Base of all errors raised by this library."""
@@ -9,8 +15,16 @@ class InputError(DiscemError, ValueError):
     """Data that a model cannot take: the message names the row, column or value."""
 
 
+class NoNumberError(InputError, TypeError):
+    """A cell that holds neither a number nor text."""
+
+
 class OptionError(DiscemError, ValueError):
     """An option with a value that does not exist or does not fit the others."""
+
+
+class UnknownOptionError(OptionError, TypeError):
+    """An option that does not exist."""
 
 
 class ModelFileError(DiscemError, ValueError):
@@ -23,3 +37,11 @@ class MissingExtraError(DiscemError, ImportError):
 
 class SortedStreamWarning(UserWarning):
     """Labels of a stream come in long runs, from which a model learns the last classes only."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn whoever called this library, by the line of theirs that did."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import time
-import warnings
 from collections import deque
 from collections.abc import Callable
 from copy import deepcopy
@@ -23,6 +22,7 @@ from ._checks import check_count, check_plain, demand
 from ._kinds import savable
 from .engines import Data, Engine, Rule, Sequential, check_needs
 from .engines.sequential import measure_all
+from .exceptions import warn
 from .families import family_of
 from .figures import FIGURES, ROWS, SHORTENED, WEIGHT
 from .io.rows import owned
@@ -235,6 +235,9 @@ class Learner:
         for name, value in self.stream.items():
             demand(isinstance(value, int | float), f"{name} of the stream is not a number")
 
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_model": None}  # it follows from the state
+
     def to_fields(self) -> dict[str, Any]:
         """What a file says of a learner: all but the engine and the time it took.
 
@@ -324,9 +327,10 @@ def train(
     progress.close()
     guard.end(-np.inf if len(held) else record.get("objective", -np.inf))
     if plan.tol is not None and not (done or plan.solved or guard.failed):
-        _warn(
+        warn(
             f"training ended at max_iter={plan.epochs}, not where it stopped getting better; "
-            "allow more epochs, or set tol=None if these are enough"
+            "allow more epochs, or set tol=None if these are enough",
+            ConvergenceWarning,
         )
 
 
@@ -435,9 +439,10 @@ class Guard:
         self.failed = True
         self.best = self.start
         self._go_back()
-        _warn(
+        warn(
             "training found nothing better than its start"
-            + (", which was kept" if self.guarded else "; try smaller steps, or step='auto'")
+            + (", which was kept" if self.guarded else "; try smaller steps, or step='auto'"),
+            ConvergenceWarning,
         )
 
     def _go_back(self) -> None:
@@ -466,7 +471,3 @@ class Guard:
             self.whole = self.learner.objective(self.data, self.rows)
             self.learner.restore(state)
         return not now.rise(self.whole)[0] <= 0
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, ConvergenceWarning, stacklevel=4)

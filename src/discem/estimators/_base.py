@@ -26,6 +26,7 @@ from . import _input
 from ._input import NUMBER
 from ._joint import Joint
 from ._runs import LabelRuns
+from ._threads import lent, reads, writes
 
 PROJECTIONS: dict[str, Any] = {"interior": Interior(), "check": Check()}
 AUTO_DAMPING = 0.05  # of automatic steps, which are large at first and become small
@@ -227,6 +228,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
 
     # --- training ---------------------------------------------------------------------------------
 
+    @writes
     def fit(self, X, y, sample_weight=None):
         """Fit the model, from the start or (with `warm_start`) from where it stands.
 
@@ -280,6 +282,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         self._finish(batch, rng)
         return self
 
+    @writes
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Take one pass, in the order given, over the next rows of a stream.
 
@@ -309,6 +312,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         """
         return self.learn_batch(self.check_batch(X, y, classes, sample_weight))
 
+    @reads
     def check_batch(self, X, y, classes=None, sample_weight=None, grows=False) -> Batch:
         """The first half of `partial_fit`: look at the rows, learn nothing, change nothing.
 
@@ -318,6 +322,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         fresh = not self.__sklearn_is_fitted__()
         return self._check_data(X, y, sample_weight, fresh, classes, stream=True, grows=grows)
 
+    @writes
     def learn_batch(self, batch: Batch):
         """The second half of `partial_fit`: take one pass over rows that were checked."""
         order = np.flatnonzero(batch.weights > 0)
@@ -349,6 +354,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
     # --- before training --------------------------------------------------------------------------
 
     def _check_options(self) -> None:
+        _input.check_common_options(self)
         for name in ("batch_size", "max_iter", "n_iter_no_change"):
             value = getattr(self, name)
             if not _input.is_count(value) and (name, value) != ("n_iter_no_change", "auto"):
@@ -514,7 +520,10 @@ class GenerativeClassifier(Joint, BaseEstimator):
         )
 
     def _after_epoch(self, record: Record) -> bool:
-        return self.callback is not None and self.callback(self, record) is True
+        if self.callback is None:
+            return False
+        with lent(self):
+            return self.callback(self, record) is True
 
     def _solved(self, targets: Targets) -> bool:
         """Whether the start is the optimum already, so that one pass to measure it is enough."""
@@ -527,6 +536,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
 
     # --- streams ----------------------------------------------------------------------------------
 
+    @writes
     def grow(self, n_features: int) -> None:
         """Make room for features that the model has not met, if there are so many in all."""
         if n_features > self.n_features_in_:
@@ -539,7 +549,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
             self._runs = LabelRuns(np.zeros(len(self.classes_)))
         self._runs.add(codes)
         if self._mixed or not self._is_generative():
-            self._runs.warn(stacklevel=4)
+            self._runs.warn()
 
     def _steps_of_a_pass(self) -> int:
         """How many steps the rows seen so far would be, if each had been seen once."""
@@ -562,9 +572,6 @@ class GenerativeClassifier(Joint, BaseEstimator):
             self._runs.arrange(order)
         self._prior_shift = np.append(self._prior_shift, 0.0)[order]
         self.classes_ = classes
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "learner_")
 
 
 def _mostly_generative(loss: Any) -> bool:

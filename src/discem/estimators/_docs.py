@@ -64,8 +64,11 @@ verbose : int, default=0
 _ATTRIBUTES = """mu_, theta_ : dicts of arrays
     The model in both its parametrisations: expected statistics, and natural parameters.
 classes_ : array of shape (n_classes,)
-class_count_, class_prior_ : arrays of shape (n_classes,)
-    Observed weight of each class, and p(y) of the model.
+class_count_, class_frequency_ : arrays of shape (n_classes,)
+    Observed weight of each class, and its share (or what `set_class_prior` said that it is).
+class_prior_ : array of shape (n_classes,)
+    p(y) of the joint. NLL makes it the frequency of the class; a discriminative loss makes of it
+    what tells the classes apart best.
 temperature_ : float
     What log-probabilities are multiplied by before they are normalised; see `calibrate`.
 n_features_in_, feature_names_in_ : as in scikit-learn

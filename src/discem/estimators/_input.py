@@ -2,23 +2,56 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from .._checks import NUMBER, demand
-from ..exceptions import InputError, OptionError
+from ..exceptions import InputError, NoNumberError, OptionError, UnknownOptionError
 from ..families import Accepts
 from ..targets import UNKNOWN, UNLABELLED, Targets, label_sets, labels, soft_labels
 
 LARGEST = 1e150  # squares of what is beyond overflow
 
 
+class Named:
+    """An estimator whose options have names; one that does not exist is refused by name."""
+
+    def __new__(cls, *args, **options):
+        known = cls._get_param_names()  # type: ignore[attr-defined]
+        for name in options:
+            if name not in known:
+                meant = get_close_matches(name, known, 1)
+                hint = f"did you mean {meant[0]!r}?" if meant else f"there are: {known}"
+                raise UnknownOptionError(f"{cls.__name__} has no option {name!r}; {hint}")
+        return super().__new__(cls)
+
+
 def is_count(value) -> bool:
     """Whether an option is a whole number >= 1."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 1)
+
+
+def check_common_options(estimator) -> None:
+    """See that options which several estimators share are of the kind that they should be."""
+    for name in ("early_stopping", "shuffle", "warm_start", "rescore"):
+        value = getattr(estimator, name, False)
+        if not isinstance(value, bool | np.bool_):
+            raise OptionError(f"{name}={value!r} must be True or False")
+    verbose, callback = estimator.verbose, estimator.callback
+    if not (isinstance(verbose, int | np.integer) and verbose >= 0):
+        raise OptionError(f"verbose={verbose!r} must be a whole number >= 0")
+    if callback is not None and not callable(callback):
+        raise OptionError(f"callback={callback!r} must be None or a function of (model, record)")
+    try:
+        check_random_state(estimator.random_state)
+    except ValueError as error:
+        raise OptionError(f"random_state: {error}") from error
 
 
 def check_share(name: str, value) -> None:
@@ -75,6 +108,7 @@ def read_X(estimator, X, accepts: Accepts, fresh: bool) -> tuple[Any, dict[str, 
 
 def check_X(estimator, X, accepts: Accepts, reset: bool):
     """A float64 matrix (dense, or CSR where sparse ones are accepted) of acceptable values."""
+    _check_table(X)
     try:
         X = validate_data(
             estimator,
@@ -85,14 +119,42 @@ def check_X(estimator, X, accepts: Accepts, reset: bool):
             order="C",
             ensure_all_finite=False,
         )
-    except ValueError as error:
-        cell = _first_text(X) if "could not convert" in str(error) else None
+    except (TypeError, ValueError) as error:
+        refused = "could not convert" in str(error) or "float() argument" in str(error)
+        cell = _first_other(X) if refused else None
         if cell is None:
             raise
         row, column, value = cell
+        if _is_missing(value) and hasattr(X, "notna"):  # pandas.NA, in a column of objects
+            return check_X(estimator, X.where(X.notna(), np.nan), accepts, reset)
         where = _place(estimator, row, column)
-        raise InputError(f"X has the text {value!r} at {where}: expected a number") from error
+        if isinstance(value, str):
+            raise InputError(f"X has the text {value!r} at {where}: expected a number") from error
+        raise NoNumberError(f"X has {value!r} at {where}: {error}") from error
     return check_values(estimator, X, accepts)
+
+
+def _check_table(X) -> None:
+    """Refuse tables that would be taken for something else, or be refused without a reason."""
+    if hasattr(X, "collect"):
+        raise InputError(f"X is a {type(X).__name__}, whose rows are not there yet: collect() them")
+    if not hasattr(X, "columns"):
+        _check_kind("X", getattr(X, "dtype", None))
+        return
+    names = list(X.columns)
+    if len(set(names)) < len(names):
+        ((name, _),) = Counter(names).most_common(1)
+        raise InputError(f"X has two columns of the name {name!r}")
+    for name, dtype in zip(names, getattr(X, "dtypes", ()), strict=False):
+        _check_kind(f"column {name!r} of X", dtype)
+
+
+def _check_kind(what: str, dtype) -> None:
+    """Dates are no numbers: their unit, and where they start, are anybody's."""
+    if getattr(dtype, "kind", "") in ("m", "M") or getattr(dtype, "is_temporal", bool)():
+        raise InputError(
+            f"{what} holds dates or times ({dtype}): make numbers of them, such as days since one"
+        )
 
 
 def _is_ready(X, accepts: Accepts) -> bool:
@@ -280,7 +342,7 @@ def _place(estimator, row: int, column: int) -> str:
     return f"row {row}, column {column}" + (f" ({names[column]!r})" if names is not None else "")
 
 
-def _first_text(X) -> tuple[int, int, Any] | None:
+def _first_other(X) -> tuple[int, int, Any] | None:
     """The first cell of a table that is not a number."""
     cells = np.asarray(X, dtype=object)
     if cells.ndim != 2:

@@ -18,6 +18,7 @@ from ..families import Family, family_of
 from ..targets import UNKNOWN
 from ..training import Learner
 from . import _input
+from ._threads import Shared, reads, writes
 
 
 class LinearForm(NamedTuple):
@@ -32,7 +33,7 @@ class LinearForm(NamedTuple):
         return self.statistics(X) @ self.coef_.T + self.intercept_
 
 
-class Joint(ClassifierMixin):
+class Joint(_input.Named, Shared, ClassifierMixin):
     """Prediction, densities, samples, and changes of mind that need no training."""
 
     classes_: np.ndarray
@@ -47,11 +48,15 @@ class Joint(ClassifierMixin):
     def _view(self, X, family: Family) -> Any:
         raise NotImplementedError
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "learner_")
+
     # --- prediction -------------------------------------------------------------------------------
 
     def _rows(self, X) -> Any:
         """Rows as the fitted model reads them."""
-        check_is_fitted(self)
+        if not self.__sklearn_is_fitted__():  # which is quick
+            check_is_fitted(self)
         family = family_of(self.learner_.state.features)
         X, _ = self._read(X, family, fresh=False)
         return self._view(X, family)
@@ -61,15 +66,18 @@ class Joint(ClassifierMixin):
         rows = self._rows(X)
         return self.learner_.score(rows)
 
+    @reads
     def predict_joint_log_proba(self, X):
         """``ln p(y, x)`` of every class, as (n_samples, n_classes); what X lacks is summed out."""
         return self._scores(X) + self._normalized_shift()
 
+    @reads
     def predict(self, X):
         """The most probable class of each row."""
         best = (self._scores(X) * self.temperature_ + self._prior_shift).argmax(axis=1)
         return self.classes_[best]
 
+    @reads
     def predict_log_proba(self, X):
         """``ln p(y | x)`` of every class; see `predict_proba`."""
         scores = self._scores(X) * self.temperature_ + self._prior_shift
@@ -86,14 +94,19 @@ class Joint(ClassifierMixin):
         """
         return np.exp(self.predict_log_proba(X))
 
+    @reads
     def score_samples(self, X):
         """``ln p(x)`` of each row under the joint: low for rows unlike the training data."""
         return logsumexp(self.predict_joint_log_proba(X), axis=1)
 
     # --- after training ---------------------------------------------------------------------------
 
+    @writes
     def calibrate(self, X, y, sample_weight=None):
         """Choose `temperature_` so that probabilities fit held-out rows best; predictions stay.
+
+        A few rows say little of it: ``ln temperature_`` has a prior around 0, of standard deviation
+        3, that counts as one more row would.
 
         Parameters
         ----------
@@ -104,9 +117,17 @@ class Joint(ClassifierMixin):
         self
         """
         scores = self._scores(X)
-        targets = _input.encode(_input.check_y(y, len(scores)), self.classes_)
-        if not targets.plain or (targets.codes == UNKNOWN).any():
-            raise InputError("calibrate needs plain labels of classes that the model knows")
+        y = _input.check_y(y, len(scores))
+        targets = _input.encode(y, self.classes_)
+        if not targets.plain:
+            raise InputError("calibrate needs plain labels, not label sets or shares")
+        unknown = np.flatnonzero(targets.codes == UNKNOWN)
+        if len(unknown):
+            row = int(unknown[0])
+            raise InputError(
+                f"calibrate needs classes that the model knows, and y has {y.tolist()[row]!r} in "
+                f"row {row}; there are: {self.classes_.tolist()[:20]}"
+            )
         weights = _input.check_weights(sample_weight, scores)
         if not weights[targets.codes >= 0].any():
             raise InputError("calibrate needs labelled rows of a weight > 0")
@@ -114,11 +135,14 @@ class Joint(ClassifierMixin):
         self.temperature_ = found.value
         return self
 
+    @writes
     def set_class_prior(self, class_prior):
         """Tell the model that classes are now as frequent as `class_prior` says.
 
         The joint is multiplied by new over old frequency, the old one being that of the training
-        rows; giving the training frequencies changes nothing.
+        rows; giving the training frequencies changes nothing. `class_frequency_` is then what was
+        given; `class_prior_`, p(y) of the joint, is not, unless it was the frequency before: a
+        discriminative loss makes of it what tells classes apart best.
 
         Parameters
         ----------
@@ -133,20 +157,46 @@ class Joint(ClassifierMixin):
         if class_prior is None:
             self._prior_shift = np.zeros(len(self.classes_))
             return self
-        if isinstance(class_prior, dict):
-            missing = [label for label in self.classes_.tolist() if label not in class_prior]
-            if missing:
-                raise InputError(f"class_prior lacks the class {missing[0]!r}")
-            class_prior = [class_prior[label] for label in self.classes_.tolist()]
-        new = np.asarray(class_prior, dtype=np.float64)
-        if new.shape != self.classes_.shape:
-            raise InputError(f"class_prior needs {len(self.classes_)} numbers, got {new.shape}")
-        if not (np.isfinite(new).all() and (new > 0).all() and abs(new.sum() - 1) < 1e-6):
-            raise InputError("class_prior must be positive and sum to 1")
-        old = np.maximum(self.class_count_, 1e-12 * self.class_count_.sum())
-        self._prior_shift = np.log(new) - np.log(old / old.sum())
+        self._prior_shift = np.log(self._check_prior(class_prior)) - np.log(self._frequencies())
         return self
 
+    def _check_prior(self, class_prior) -> np.ndarray:
+        """One number > 0 for each class, in the order of the classes."""
+        labels = self.classes_.tolist()
+        if hasattr(class_prior, "to_dict"):  # a series of pandas
+            class_prior = class_prior.to_dict()
+        if isinstance(class_prior, dict):
+            for label in labels:
+                if label not in class_prior:
+                    raise InputError(f"class_prior lacks the class {label!r}")
+            for label in class_prior:
+                if label not in labels:
+                    raise InputError(
+                        f"class_prior has {label!r}, which is no class; there are: {labels[:20]}"
+                    )
+            class_prior = [class_prior[label] for label in labels]
+        try:
+            new = np.asarray(class_prior, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"class_prior={class_prior!r} holds what is no number") from error
+        if new.shape != self.classes_.shape:
+            raise InputError(
+                f"class_prior needs {len(labels)} numbers, for the classes {labels[:20]}, "
+                f"and has {new.size}"
+            )
+        for label, share in zip(labels, new.tolist(), strict=True):
+            if not 0 < share < np.inf:
+                raise InputError(f"class_prior of {label!r} is {share!r}: it must be positive")
+        if abs(new.sum() - 1) >= 1e-6:
+            raise InputError(f"class_prior must sum to 1, and sums to {new.sum():.6g}")
+        return new
+
+    def _frequencies(self) -> np.ndarray:
+        """How frequent classes were in training, no class being quite impossible."""
+        counts = np.maximum(self.class_count_, 1e-12 * self.class_count_.sum())
+        return counts / counts.sum()
+
+    @reads
     def sample(self, n_samples=1, random_state=None):
         """Draw rows and labels from the joint.
 
@@ -173,6 +223,7 @@ class Joint(ClassifierMixin):
     # --- parameters -------------------------------------------------------------------------------
 
     @property
+    @reads
     def mu_(self) -> dict[str, np.ndarray]:
         check_is_fitted(self)
         features, prior = self.learner_.model.features, self.class_prior_
@@ -180,12 +231,14 @@ class Joint(ClassifierMixin):
         return {"class": prior} | {name: prior[:, None] * e for name, e in expected.items()}
 
     @property
+    @reads
     def theta_(self) -> dict[str, np.ndarray]:
         check_is_fitted(self)
         features = self.learner_.model.features
         offset, slopes = family_of(features).slopes(features)
         return {"class": np.log(self.class_prior_) + offset} | slopes
 
+    @reads
     def to_linear(self):
         """The same classifier as a linear function of its statistics, see `LinearForm`.
 
@@ -199,12 +252,22 @@ class Joint(ClassifierMixin):
         return LinearForm(coef, theta["class"], features_of)
 
     @property
+    @reads
     def class_prior_(self) -> np.ndarray:
         """p(y) of the model."""
         check_is_fitted(self)
         return self._shares() * np.exp(self._normalized_shift())
 
     @property
+    @reads
+    def class_frequency_(self) -> np.ndarray:
+        """How frequent classes are: those of training, or what `set_class_prior` made of them."""
+        check_is_fitted(self)
+        shares = self._frequencies() * np.exp(self._prior_shift)
+        return shares / shares.sum()
+
+    @property
+    @reads
     def class_scores_(self) -> np.ndarray:
         """What a row without a single cell has for scores: ``temperature_ * ln p(y)`` and shift."""
         check_is_fitted(self)
@@ -219,6 +282,7 @@ class Joint(ClassifierMixin):
         """What `set_class_prior` adds to ``ln p(y, x)``."""
         return self._prior_shift - np.log(self._shares() @ np.exp(self._prior_shift))
 
+    @reads
     def save(self, path) -> None:
         """Write the model to a file that is safe to share; read it with `discem.load`."""
         from ._files import save

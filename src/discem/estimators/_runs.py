@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 
 from .._checks import check_array, check_count, demand
 from .._kinds import savable
-from ..exceptions import SortedStreamWarning
+from ..exceptions import SortedStreamWarning, warn
 
 _RARER = 10.0  # times that labels change more rarely than in random order: models suffer from here
 _ENOUGH = 30.0  # changes to expect in random order; a tenth of them is then no accident
@@ -55,16 +54,15 @@ class LabelRuns:
         self.counts = self.counts + np.bincount(codes, minlength=len(self.counts))
         self.last = int(codes[-1])
 
-    def warn(self, stacklevel: int) -> None:
+    def warn(self) -> None:
         """Say so, once, if labels come in long runs."""
         if self.told or self.expected < max(_ENOUGH, _RARER * (self.changes + 1)):
             return
         self.told = True
-        warnings.warn(
+        warn(
             f"the labels of this stream come in long runs ({self.changes} changes in "
             f"{self.counts.sum():.0f} rows, {self.expected:.0f} in random order), and with every "
             "run the model forgets what came before: shuffle the rows, or use a naive Bayes with "
             "loss='nll', to which their order does not matter",
             SortedStreamWarning,
-            stacklevel=stacklevel + 1,
         )

@@ -15,13 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 from .. import models
 from .._checks import check_plain, demand
 from .._kinds import savable
-from ..exceptions import OptionError
+from ..exceptions import OptionError, warn
 from ..families import FAMILIES, Family, family_of, gaussian, words
 from ..models.mixture import Mixture, perturbed
 from . import _input
 from ._base import Batch, GenerativeClassifier
 from ._components import find_components
 from ._docs import documented
+from ._threads import reads, writes
 
 _SIZES = (1, 2, 4, 8)  # the numbers of components that "auto" compares
 _QUIET = 1e-3  # weight of an unlabelled row, whose NLL step forgets, under discriminative losses
@@ -159,6 +160,7 @@ class MixtureClassifier(GenerativeClassifier):
 
     # --- training ---------------------------------------------------------------------------------
 
+    @writes
     def fit(self, X, y, sample_weight=None):
         super().fit(X, y, sample_weight)
         self._warn_of_the_dead()
@@ -166,6 +168,7 @@ class MixtureClassifier(GenerativeClassifier):
 
     fit.__doc__ = GenerativeClassifier.fit.__doc__
 
+    @writes
     def learn_batch(self, batch):
         super().learn_batch(batch)
         self._warn_of_the_dead()
@@ -173,6 +176,7 @@ class MixtureClassifier(GenerativeClassifier):
 
     learn_batch.__doc__ = GenerativeClassifier.learn_batch.__doc__
 
+    @writes
     def calibrate(self, X, y, sample_weight=None):
         return super().calibrate(X, self._unmark(y), sample_weight)
 
@@ -197,6 +201,13 @@ class MixtureClassifier(GenerativeClassifier):
         batch = super()._check_data(X, y, sample_weight, fresh, classes, stream, grows)
         if fresh:
             self._wanted(self.n_components, batch.classes)
+        if fresh and not stream and isinstance(self.n_components, dict):
+            for label in self.n_components:
+                if label not in batch.classes.tolist():
+                    raise OptionError(
+                        f"n_components has {label!r}, which is no class of y: "
+                        f"{batch.classes.tolist()[:20]}"
+                    )
         return batch
 
     def _unmark(self, y) -> Any:
@@ -277,16 +288,16 @@ class MixtureClassifier(GenerativeClassifier):
         even = np.repeat(models.class_counts(state) / sizes, sizes)
         for m in np.flatnonzero(counts < _DEAD * even):
             k = int(np.searchsorted(state.first, m, side="right")) - 1
-            warnings.warn(
+            warn(
                 f"component {m - state.first[k]} of class {self.classes_.tolist()[k]!r} has died: "
                 f"it has less than {_DEAD:.0%} of an even share; use fewer components or a "
                 "stronger prior",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
     # --- the model --------------------------------------------------------------------------------
 
+    @reads
     def responsibilities(self, X):
         """``p(class, component | x)``, as (n_samples, n_components); columns as in `weights_`."""
         check_is_fitted(self)
@@ -327,28 +338,34 @@ class MixtureClassifier(GenerativeClassifier):
         return np.diff(self.learner_.model.first)
 
     @property
+    @reads
     def component_class_(self) -> np.ndarray:
         return self.classes_[self._code()]
 
     @property
+    @reads
     def weights_(self) -> np.ndarray:
         check_is_fitted(self)
         model = self.learner_.model
         return models.class_counts(model.parts) / models.class_counts(model)[self._code()]
 
     @property
+    @reads
     def means_(self) -> np.ndarray:
         return gaussian.moments(self._features_of("gaussian"))[0]
 
     @property
+    @reads
     def variances_(self) -> np.ndarray:
         return gaussian.moments(self._features_of("gaussian"))[1]
 
     @property
+    @reads
     def component_log_prob_(self) -> np.ndarray:
         return words.log_probabilities(self._features_of("words"))
 
     @property
+    @reads
     def mean_length_(self) -> float:
         return float(self._features_of("words").length[0])
 
@@ -359,6 +376,7 @@ class MixtureClassifier(GenerativeClassifier):
         return self.learner_.model.features
 
     @property
+    @reads
     def mu_(self) -> dict[str, np.ndarray]:
         check_is_fitted(self)
         features, share = self.learner_.model.features, self._component_shares()
@@ -366,6 +384,7 @@ class MixtureClassifier(GenerativeClassifier):
         return {"component": share} | {name: share[:, None] * e for name, e in expected.items()}
 
     @property
+    @reads
     def theta_(self) -> dict[str, np.ndarray]:
         check_is_fitted(self)
         features = self.learner_.model.features

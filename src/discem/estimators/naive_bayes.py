@@ -21,6 +21,7 @@ from ..targets import Targets
 from ._base import Batch, GenerativeClassifier
 from ._choice import Split, Trial, best_of, most_epochs, splits, try_out
 from ._docs import documented
+from ._threads import reads, writes
 
 _HELD_OUT = 0.2  # share of the rows to choose by
 _PLAIN = (1.0, 0.1, 0.01)  # pseudo-counts of plain naive Bayes to try
@@ -92,11 +93,13 @@ class GaussianNB(FamilyClassifier):
     family = "gaussian"
 
     @property
+    @reads
     def mean_(self) -> np.ndarray:
         check_is_fitted(self)
         return gaussian.moments(self.learner_.model.features)[0]
 
     @property
+    @reads
     def var_(self) -> np.ndarray:
         check_is_fitted(self)
         return gaussian.moments(self.learner_.model.features)[1]
@@ -249,6 +252,7 @@ class MultinomialNB(CountClassifier):
 
     # --- choosing ---------------------------------------------------------------------------------
 
+    @writes
     def fit(self, X, y, sample_weight=None):
         if self.warm_start and self.__sklearn_is_fitted__():
             with self._taking(self._loss_taken()):
@@ -267,10 +271,12 @@ class MultinomialNB(CountClassifier):
 
     fit.__doc__ = CountClassifier.fit.__doc__
 
+    @writes  # for a moment it has other options
     def check_batch(self, X, y, classes=None, sample_weight=None, grows=False):
         with self._taking(self._loss_taken()):
             return super().check_batch(X, y, classes, sample_weight, grows)
 
+    @writes
     def learn_batch(self, batch):
         if not self.__sklearn_is_fitted__():
             self.chosen_ = self._defaults()
@@ -373,6 +379,7 @@ class MultinomialNB(CountClassifier):
     def feature_log_prob_(self) -> np.ndarray:
         return self.log_prob_of(slice(None))
 
+    @reads
     def log_prob_of(self, columns) -> np.ndarray:
         """``ln p(word | class)`` of some words, as (n_classes, n_columns)."""
         check_is_fitted(self)

@@ -22,6 +22,7 @@ from ..schedules import constant, power
 from . import _input
 from ._choice import Mark, Split, Trial, best_of, mark, most_epochs, splits, try_out
 from ._input import NUMBER, is_count, place_of
+from ._threads import Shared, lent, reads, writes
 from .naive_bayes import MultinomialNB
 
 # Words of two characters or more, "don't" being one, and marks that carry a mood. Phrases need
@@ -67,6 +68,17 @@ class Explanation(NamedTuple):
         return [(self.words[j], float(parts[j])) for j in order]
 
 
+def _silent(rows) -> np.ndarray:
+    """Which documents have no word that counts."""
+    return np.flatnonzero(rows.indptr[1:] == rows.indptr[:-1])
+
+
+def _are_texts(document, vocabulary: dict[str, int]) -> bool:
+    """Whether a list is one of documents, not that of the words of a document."""
+    words = any(word in vocabulary or len(word.split()) < 2 for word in document)
+    return len(document) > 0 and not words
+
+
 @savable
 @dataclass
 class Fitted:
@@ -83,7 +95,7 @@ class Fitted:
 
 
 @savable
-class TextClassifier(ClassifierMixin, BaseEstimator):
+class TextClassifier(_input.Named, Shared, ClassifierMixin, BaseEstimator):
     """Documents in, labels out: multinomial naive Bayes over weighted words, trained to classify.
 
     The documents are tokenised and counted by scikit-learn, weighted, and brought to one length;
@@ -154,7 +166,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         The model of the weighted words.
     vocabulary_ : dict
         From word to column.
-    classes_, class_count_, class_prior_, temperature_ : as in MultinomialNB
+    classes_, class_count_, class_prior_, class_frequency_, temperature_ : as in MultinomialNB
     history_, stream_, n_iter_ : as in MultinomialNB
     n_documents_ : int
         Documents seen.
@@ -249,6 +261,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     # --- training ---------------------------------------------------------------------------------
 
+    @writes
     def fit(self, X, y, sample_weight=None):
         """Choose what is left at "auto" on held-out documents, then fit the model to all.
 
@@ -319,6 +332,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         else:
             self._fitted = before
 
+    @writes
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Take one pass over the next documents of a stream, in the order given.
 
@@ -362,9 +376,15 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         labelled = float(weights.sum() if y.ndim == 2 else weights[~_input.missing_labels(y)].sum())
         figures = np.array([1.0, record["accuracy"], record["ncll"]])
         fitted.progress = fitted.progress + labelled * figures
-        if self.callback is not None:
-            self.callback(self, record)
+        self._call_back(record)
         return self
+
+    def _call_back(self, record) -> bool:
+        """Whether training should stop."""
+        if self.callback is None:
+            return False
+        with lent(self):
+            return self.callback(self, record) is True
 
     def _teaching(self, sample_weight, y) -> np.ndarray:
         """The weights of the documents; none for unlabelled ones, unless they teach by NLL.
@@ -381,6 +401,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         return _input.missing_labels(y)
 
     def _check_options(self) -> None:
+        _input.check_common_options(self)
         if self.weighting not in ("auto", *WEIGHTINGS):
             raise OptionError(f"weighting={self.weighting!r} is unknown: use one of {WEIGHTINGS}")
         for name, none in (("length", True), ("temperature", False)):
@@ -465,8 +486,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             enough = judge is not None and judge()
             if model is self.model_:
                 model.temperature_ = self.chosen_["temperature"]
-            stop = self.callback is not None and self.callback(self, record) is True
-            return enough or stop
+            return self._call_back(record) or enough
 
         model.callback, model._step_is_ours = after_epoch, True
         try:
@@ -547,30 +567,46 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     # --- prediction -------------------------------------------------------------------------------
 
+    @reads
     def _rows(self, X):
-        check_is_fitted(self)
+        if not self.__sklearn_is_fitted__():  # which is quick
+            check_is_fitted(self)
         return self._weigh(self.bag_.count(as_documents(X)))
 
+    @reads
     def predict(self, X):
         """The most probable class of each document."""
         rows = self._rows(X)
-        return self.model_.predict(rows)
+        found, silent = self.model_.predict(rows), _silent(rows)
+        if len(silent):
+            found[silent] = self.classes_[self.model_.class_frequency_.argmax()]
+        return found
 
+    @reads
     def predict_proba(self, X):
-        """``p(y | document)`` of every class, as (n_documents, n_classes)."""
-        rows = self._rows(X)
-        return self.model_.predict_proba(rows)
+        """``p(y | document)`` of every class, as (n_documents, n_classes).
 
+        A document without a single word that the model knows says nothing: its classes are as
+        probable as they were frequent in training (or as `set_class_prior` says that they are).
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    @reads
     def predict_log_proba(self, X):
-        """``ln p(y | document)`` of every class."""
+        """``ln p(y | document)`` of every class; see `predict_proba`."""
         rows = self._rows(X)
-        return self.model_.predict_log_proba(rows)
+        found, silent = self.model_.predict_log_proba(rows), _silent(rows)
+        if len(silent):
+            found[silent] = np.log(self.model_.class_frequency_)
+        return found
 
+    @reads
     def predict_joint_log_proba(self, X):
         """``ln p(y, document)`` of every class, of the weighted words."""
         rows = self._rows(X)
         return self.model_.predict_joint_log_proba(rows)
 
+    @reads
     def score_samples(self, X):
         """``ln p(document)``: low for documents unlike those of the training."""
         rows = self._rows(X)
@@ -578,18 +614,21 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     # --- after training ---------------------------------------------------------------------------
 
+    @writes
     def calibrate(self, X, y, sample_weight=None):
         """Choose `temperature_` by documents that were not trained on; predictions stay."""
         rows = self._rows(X)
         self.model_.calibrate(rows, y, sample_weight)
         return self
 
+    @writes
     def set_class_prior(self, class_prior):
         """Tell the model how frequent classes are now, see `MultinomialNB.set_class_prior`."""
         check_is_fitted(self)
         self.model_.set_class_prior(class_prior)
         return self
 
+    @reads
     def to_linear(self):
         """The same classifier as a linear function of the weighted words.
 
@@ -600,6 +639,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.model_.to_linear()._replace(statistics=self._rows)
 
+    @reads
     def explain(self, document) -> Explanation:
         """The exact contribution of each word of a document to the score of each class.
 
@@ -613,12 +653,16 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         """
         row = self._rows([document])
         model, names = self.model_, self.bag_.columns(document)
+        if not isinstance(document, str) and _are_texts(document, self.bag_.vocabulary):
+            raise InputError("explain takes one document at a time, and this is a list of texts")
         row.sort_indices()
         parts = model.temperature_ * row.data[:, None] * model.log_prob_of(row.indices).T
         parts -= parts.mean(axis=1, keepdims=True)
         shown = [names[j] for j in row.indices]
-        return Explanation(self.classes_, shown, parts, model.class_scores_)
+        start = model.class_scores_ if row.nnz else np.log(model.class_frequency_)
+        return Explanation(self.classes_, shown, parts, start)
 
+    @reads
     def top_words(self, label, n=20) -> list[tuple[str, float]]:
         """The words that speak most for a class, with what each adds to its score.
 
@@ -644,6 +688,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         words = list(self.vocabulary_)
         return [(words[j], float(scores[j])) for j in np.argsort(-scores, kind="stable")[:n]]
 
+    @reads
     def sample(self, n_samples=1, random_state=None):
         """Draw documents, as lists of words, and labels.
 
@@ -664,6 +709,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         words = np.array(list(self.vocabulary_), dtype=object)
         return [np.repeat(words, row.astype(int)).tolist() for row in counts], y
 
+    @reads
     def save(self, path) -> None:
         """Write the model to a file that is safe to share; read it with `discem.load`."""
         from ._files import save
@@ -696,6 +742,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     @property
     def class_prior_(self) -> np.ndarray:
         return self.model_.class_prior_
+
+    @property
+    def class_frequency_(self) -> np.ndarray:
+        return self.model_.class_frequency_
 
     @property
     def temperature_(self) -> float:

@@ -35,6 +35,7 @@ from ..training import Learner
 from ._base import Batch
 from ._docs import documented
 from ._input import NUMBER, is_count
+from ._threads import reads, writes
 from .naive_bayes import CountClassifier
 
 _COUNTING = {  # what CountVectorizer does by default
@@ -215,6 +216,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
     def _new_bag(self) -> Bag:
         return Bag(_COUNTING | (self.text if isinstance(self.text, dict) else {}), None)
 
+    @writes
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         if self.text is False or sp.issparse(X):
             return super().partial_fit(X, y, classes, sample_weight)
@@ -246,6 +248,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         if isinstance(self.prior, str) and self.prior in names:
             return names[self.prior]
         if isinstance(self.prior, Dirichlet):
+            family.check_prior(self.prior)
             return self.prior, 1.0
         raise OptionError(
             f"prior={self.prior!r} is unknown: use one of {list(names)} or Dirichlet(...)"
@@ -298,10 +301,12 @@ class TopicClassifier(TransformerMixin, CountClassifier):
     # --- what was learnt --------------------------------------------------------------------------
 
     @property
+    @reads
     def topics_(self) -> np.ndarray:
         check_is_fitted(self)
         return word_distributions(self.learner_.model)
 
+    @reads
     def transform(self, X):
         """Topic proportions: ``p(class | x) E[proportion of the topic | x, class]``.
 
@@ -322,6 +327,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
             [f"{label}_{t}" for label in self.classes_ for t in range(self.n_topics)], dtype=object
         )
 
+    @reads
     def top_words(self, label, topic, n=10) -> list[Any]:
         """The most frequent words of a topic of a class.
 
@@ -361,6 +367,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         return np.stack(drawn)
 
     @property
+    @reads
     def mu_(self) -> dict[str, np.ndarray]:
         prior, topics = self.class_prior_, self.topics_
         mass = self.learner_.model.features.total.reshape(topics.shape[1], -1).T
@@ -368,6 +375,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         return {"class": prior, "word": share[:, :, None] * topics}
 
     @property
+    @reads
     def theta_(self) -> dict[str, np.ndarray]:
         return {"class": np.log(self.class_prior_), "word": np.log(self.topics_)}
 

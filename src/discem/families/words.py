@@ -295,6 +295,14 @@ class WordsFamily(Family):
             "log": (Dirichlet(log), log),  # the supplement adds the same gamma to class counts
         }
 
+    def check_prior(self, prior):
+        if prior.alpha is None and not 0 < prior.strength < np.inf:
+            raise OptionError(f"prior={prior!r}: strength must be > 0")
+        if prior.alpha is not None and prior.strength != Dirichlet().strength:
+            raise OptionError(
+                f"prior={prior!r}: strength stands in for alpha, give one of them only"
+            )
+
     def complete_prior(self, prior, rows, parts, components=1.0):
         if prior.alpha is not None:
             return prior

@@ -316,6 +316,13 @@ class Bag:
         # they hold functions, and are made again
         return self.__dict__ | {"_vectorizer": None, "_analyze": None}
 
+    def __deepcopy__(self, memo) -> Bag:
+        bag = Bag(self.options, self.n_columns)
+        bag.__dict__ |= self.__getstate__()
+        bag.vocabulary = dict(self.vocabulary)  # words need no copies
+        bag.document_count = self.document_count.copy()
+        return bag
+
 
 def _as_text(document) -> str:
     if not isinstance(document, str):

@@ -1,6 +1,7 @@
 """Ctrl-C while modules are loaded. Imports as little as can be, for it is imported first."""
 
-import _signal as signal  # without the enumerations of the module around it, which take a while
+# not `signal` itself, whose enumerations take as long to load as all that comes before
+import _signal as signal  # type: ignore[import-not-found]
 import os
 
 

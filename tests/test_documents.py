@@ -74,6 +74,12 @@ def test_standard_input(format, monkeypatch):
     assert list(read_documents("-", **given)) == DOCUMENTS
 
 
+def test_standard_input_that_is_closed(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(InputError, match="standard input: it is closed"):
+        next(read_documents("-"))
+
+
 def test_parquet(tmp_path):
     pa = pytest.importorskip("pyarrow", reason="Parquet needs discem[parquet]")
     import pyarrow.parquet as pq

@@ -58,7 +58,10 @@ def _ending_in_one_line() -> Iterator[None]:
         name = error.filename or "standard output"  # which alone is written to without a name
         _end(2, f"{name}: {error.strerror or error}", error)
     except ImportError as error:  # a library that is there, but cannot be loaded
-        _end(2, f"cannot load what this needs: {error}", error)
+        root: BaseException = error
+        while root.__cause__:  # which NumPy wraps into a page of advice
+            root = root.__cause__
+        _end(2, f"cannot load what this needs: {root}", error)
     except Exception as error:
         if os.environ.get("DISCEM_TRACEBACK"):
             raise

@@ -12,7 +12,7 @@ that of the documents so far, to the last bit of its predictions. A signal that 
 answered with one line and the exit code of a shell. The next run that writes to the folder has to
 leave no temporary file there.
 
-    python benchmarks/torture_kills.py                    # 200 kills, about a quarter of an hour
+    python benchmarks/torture_kills.py                    # 200 kills, half an hour
     python benchmarks/torture_kills.py --count 8 --seed 3 --only stream save
 """
 

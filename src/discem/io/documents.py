@@ -30,6 +30,7 @@ _FORMATS = {
 FORMATS = tuple(dict.fromkeys(_FORMATS.values()))
 _ROWS_AT_ONCE = 1000  # of a Parquet file, whose row groups may be large
 _MEGABYTE = 2**20
+_LEAST = 64  # bytes that a document takes in memory besides its text
 _MOST_TIMES = 100  # that packed text comes to its size: prose 3, logs 20, what is made to harm 1000
 
 Labels = Literal["required", "optional", "ignored"]
@@ -192,7 +193,7 @@ def _lines(path: str, max_size: int) -> Iterator[str]:
         with _opened(path) as file:
             while line := file.readline(longest + 1):
                 number += 1
-                unpacked += len(line)
+                unpacked += len(line) + _LEAST
                 if len(line) > longest:
                     raise InputError(
                         f"{_shown(path)}, line {number}: longer than {max_size} MB; "

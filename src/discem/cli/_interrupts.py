@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ..exceptions import DiscemError
+
 
 class Stopped(KeyboardInterrupt):
     """The user, or the system, wants the work to end; says what was kept."""
@@ -39,7 +41,7 @@ class Interrupts:
     def __exit__(self, kind: Any, error: BaseException | None, _: object) -> None:
         for signum, handler in self._before.items():
             signal.signal(signum, handler)
-        if self.received and error is not None and not isinstance(error, Stopped):
+        if self.received and error and not isinstance(error, Stopped | DiscemError):
             raise Stopped(self.received) from error
 
     @contextmanager

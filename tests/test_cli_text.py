@@ -1,6 +1,7 @@
 """Text on the command line: fit, predict, evaluate, explain, and being killed."""
 
 import csv
+import ctypes
 import gzip
 import io
 import json
@@ -56,6 +57,7 @@ def lines(documents):
 @pytest.fixture
 def run(monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr("discem.cli._screen._SECONDS_BETWEEN_LINES", 1e9)  # on a slow machine, too
 
     def run(*words, input=None):
         return CliRunner().invoke(cli.app, [str(word) for word in words], input=input)
@@ -426,6 +428,17 @@ def test_what_a_library_makes_of_a_signal_is_still_a_signal():
         except KeyboardInterrupt:
             raise ImportError("numpy._core.multiarray failed to import") from None
     assert caught.value.exit_code == 143
+
+
+def test_a_signal_is_not_lost_in_the_compiler(capfd):
+    names = {"__name__": "llvmlite.binding", "os": os, "signal": signal}
+    exec("def call(): os.kill(os.getpid(), signal.SIGINT)", names)
+    callback = ctypes.CFUNCTYPE(None)(names["call"])  # what it raises is printed, and lost
+    with pytest.raises(Stopped), Interrupts():
+        callback()
+        for _ in range(1000):
+            time.sleep(0.01)
+    assert capfd.readouterr().err == ""
 
 
 def test_signals_wait_for_the_end_of_a_block():

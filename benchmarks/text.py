@@ -1,7 +1,7 @@
 """Text: accuracy, log-loss, seconds and memory beside the usual classifiers.
 
 Data sets are folders of `--data DIR` (or DISCEM_DATA), each with `train.txt.gz` and `test.txt.gz`,
-one document a line, `label<TAB>text`; without any, the docstrings of the installed libraries. All
+one document per line, `label<TAB>text`; without any, the docstrings of the installed libraries. All
 methods but `text*` see the same words, scikit-learn's default tokens: `text*` takes the strings
 themselves, with tokens of its own, `counts/*` raw counts, `tfidf/*`
 TfidfVectorizer(sublinear_tf=True). No choice sees a test part.

@@ -198,3 +198,10 @@ def test_streams_writes_costs_and_orders(tmp_path):
     assert all(name in printed for name in written["costs"])
     assert all(figures["late"] > 0 for figures in written["costs"].values())
     assert written["orders"]["GaussianNB"]["1"] > written["orders"]["GaussianNB"]["3000"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_a_handful_of_kills_leaves_whole_models_and_nothing_else():
+    printed = run("torture_kills.py", "--count", 5, "--only", "fit", "stream", "save")
+    rows = [line.split() for line in printed.splitlines()[1:]]
+    assert [(row[0], row[2]) for row in rows] == [("fit", "0"), ("stream", "0"), ("save", "0")]

@@ -160,7 +160,7 @@ def test_control_c_ends_with_a_word(run, tmp_path, monkeypatch):
 
 
 def test_without_typer_the_message_says_what_to_install():
-    code = "import sys; sys.modules['typer'] = None; import discem.cli"
+    code = "import sys; sys.modules['typer'] = None; from discem.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.strip().endswith("pip install 'discem[cli]'")

@@ -1,6 +1,7 @@
 """Text on the command line: fit, predict, evaluate, explain, and being killed."""
 
 import csv
+import ctypes
 import gzip
 import io
 import json
@@ -26,7 +27,9 @@ from typer.testing import CliRunner
 import discem
 from discem import cli
 from discem.cli._interrupts import Interrupts, Stopped
+from discem.cli._predict import _output
 from discem.cli._screen import Meter
+from discem.exceptions import DiscemError
 from discem.report.evaluation import Evaluation
 
 WORDS = {
@@ -54,6 +57,7 @@ def lines(documents):
 @pytest.fixture
 def run(monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr("discem.cli._screen._SECONDS_BETWEEN_LINES", 1e9)  # on a slow machine, too
 
     def run(*words, input=None):
         return CliRunner().invoke(cli.app, [str(word) for word in words], input=input)
@@ -217,10 +221,19 @@ def test_progress_has_the_share_of_all_epochs(folder, tmp_path, monkeypatch):
         ("--ngrams 3-2", "--ngrams 3-2: expected a length"),
         ("--ngrams two", "--ngrams two: expected a length"),
         ("--min-df few", "--min-df few: expected a count"),
-        ("--class-weight big", "there is only 'balanced'"),
-        ("--resume old.skops", "add --stream"),
+        ("--class-weight big", "'big' is not"),
+        ("--min-df 0", "--min-df 0: expected a count"),
+        ("--min-df 1.5", "--min-df 1.5: expected a count"),
+        ("--min-df 2 --hash 64", "--min-df needs words that are known beforehand"),
+        ("--min-df 2 --stream", "--min-df needs words that are known beforehand"),
+        ("--min-df 1000", "--min-df 1000: there are only 120 documents"),
+        ("--min-df 120", "--min-df 120: no word is in so many documents"),
+        ("--seed 99999999999", "see discem fit --help"),
+        ("--save-every 10", "--save-every is for streams: add --stream"),
+        ("--batch-size 10", "--batch-size is for streams: add --stream"),
+        ("--resume old.skops", "--resume is for streams: add --stream"),
         ("--stream --epochs 3", "leave out --epochs"),
-        ("--stream --resume old.skops --loss nll", "leave out those for loss"),
+        ("--stream --resume old.skops --loss nll", "leave out --loss"),
         ("--format xml", "format 'xml' is unknown"),
         ("--hash many", "see discem fit --help"),
         ("--nosuch", "see discem fit --help"),
@@ -255,11 +268,44 @@ def test_bad_data_is_one_line(stream, bad, tmp_path):
     assert (tmp_path / "m").exists() == bool(stream)  # what could be read of it is learnt
 
 
-def test_version_help_and_unknown_commands(bad, good):
+@pytest.mark.parametrize("stream", [[], ["--stream"]])
+def test_data_that_cannot_be_learnt_from_is_said_in_words_of_the_shell(stream, run, bad, tmp_path):
+    def told(content, *options):
+        (tmp_path / "a.txt").write_text(content)
+        return bad("fit", tmp_path / "a.txt", "-o", tmp_path / "m", *options, *stream)
+
+    assert "2 documents has a label" in told("\tgood film\n\tgood plot\n")
+    if not stream:
+        one = told("a\tgood film\na\tgood plot\n")
+        assert "no label but 'a'" in one
+        assert "--loss nll or --stream" in one
+    assert not (tmp_path / "m").exists()
+
+
+def test_options_of_the_program_itself_are_one_line_too(bad, good):
+    assert bad("--foo") == "No such option: --foo; see discem --help"
     assert "'nosuch'" in bad("nosuch")
-    for command in ("fit", "predict", "evaluate", "explain"):
-        assert command in good("--help")
-        assert "--format" in good(command, "--help")
+
+
+@pytest.mark.parametrize("command", ["", "fit", "predict", "evaluate", "explain", "reproduce"])
+def test_help_is_for_people(command, good):
+    told = good(*command.split(), "--help")
+    assert "<bool>" not in told and "list[str]" not in told and "as is right" not in told
+    if command:
+        assert "--format" in told or command == "reproduce"
+    else:
+        assert "--install-completion" in told
+        assert all(each in told for each in ("fit", "predict", "evaluate", "explain"))
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"), [("discem pre", "predict"), ("discem fit --save", "--save-every")]
+)
+def test_shells_can_complete_words(words, wanted, monkeypatch):
+    shell = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    surroundings = {"_DISCEM_COMPLETE": "complete_bash"} | shell
+    result = CliRunner().invoke(cli.app, [], prog_name="discem", env=surroundings)
+    assert result.output.split() == [wanted]
 
 
 # --- streams --------------------------------------------------------------------------------------
@@ -300,6 +346,12 @@ def test_a_bad_line_in_a_stream_keeps_what_came_before(bad, tmp_path):
     assert discem.load(tmp_path / "m").n_documents_ == 25
 
 
+def test_a_stream_may_go_on_without_labels(good, folder, tmp_path):
+    resume = ("--stream", "--resume", folder / "model.skops", "-o", tmp_path / "m")
+    told = good("fit", "-", *resume, input="\tharvest wheat\n")
+    assert told == f"{tmp_path / 'm'}: 121 documents, 3 classes\n"
+
+
 def test_a_stream_that_is_sorted_is_told_of_once(run, tmp_path):
     result = run(
         *("fit", "-", "--stream", "--batch-size", 10, "-o", tmp_path / "m"),
@@ -308,6 +360,7 @@ def test_a_stream_that_is_sorted_is_told_of_once(run, tmp_path):
     assert result.exit_code == 0
     (told,) = result.stderr.splitlines()
     assert told.startswith("discem: the labels of this stream come in long runs")
+    assert told.endswith("--loss nll, to which their order does not matter")
 
 
 def send(signum, when):
@@ -349,6 +402,43 @@ def test_control_c_before_anything_is_learnt_writes_nothing(run, folder, tmp_pat
     assert result.exit_code == 130
     assert result.stderr == "discem: interrupted\n"
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("stream", [[], ["--stream"]])
+def test_a_signal_during_the_last_save_comes_too_late(
+    signum, stream, good, folder, tmp_path, monkeypatch
+):
+    def save(self, path):
+        os.kill(os.getpid(), signum)
+        before(self, path)
+
+    before = discem.TextClassifier.save
+    monkeypatch.setattr(discem.TextClassifier, "save", save)
+    told = good("fit", folder / "train.txt", "-o", tmp_path / "m", "--loss", "nll", *stream)
+    assert told.startswith(f"{tmp_path / 'm'}: 120 documents, 3 classes")
+    assert discem.load(tmp_path / "m").n_documents_ == 120
+    assert signal.getsignal(signum) in (signal.SIG_DFL, signal.default_int_handler)
+
+
+def test_what_a_library_makes_of_a_signal_is_still_a_signal():
+    with pytest.raises(Stopped) as caught, Interrupts():  # as NumPy does while it is loaded
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+        except KeyboardInterrupt:
+            raise ImportError("numpy._core.multiarray failed to import") from None
+    assert caught.value.exit_code == 143
+
+
+def test_a_signal_is_not_lost_in_the_compiler(capfd):
+    names = {"__name__": "llvmlite.binding", "os": os, "signal": signal}
+    exec("def call(): os.kill(os.getpid(), signal.SIGINT)", names)
+    callback = ctypes.CFUNCTYPE(None)(names["call"])  # what it raises is printed, and lost
+    with pytest.raises(Stopped), Interrupts():
+        callback()
+        for _ in range(1000):
+            time.sleep(0.01)
+    assert capfd.readouterr().err == ""
 
 
 def test_signals_wait_for_the_end_of_a_block():
@@ -449,6 +539,200 @@ def test_control_c_while_a_stream_waits_for_input(start, tmp_path):
     assert discem.load(path).n_documents_ == 20
 
 
+# --- what is not to be destroyed ------------------------------------------------------------------
+
+
+@pytest.fixture
+def names(tmp_path):
+    """Names of one file of documents: its own, others, and links of both kinds."""
+    data = tmp_path / "data.txt"
+    data.write_text(lines(corpus(30)))
+    (tmp_path / "link").symlink_to(data)
+    (tmp_path / "hard").hardlink_to(data)
+    (tmp_path / "folder").mkdir()
+    return [data, tmp_path / "link", tmp_path / "hard", tmp_path / "folder" / ".." / "data.txt"]
+
+
+def test_what_is_read_is_not_written_to(names, bad, folder):
+    data, before = names[0], names[0].read_bytes()
+    for name in names:
+        for options in ([], ["--stream"]):
+            assert "one of the files that are read" in bad("fit", data, "-o", name, *options)
+        predict = ("predict", folder / "model.skops", folder / "test.txt", data)
+        assert "one of the files that are read" in bad(*predict, "-o", name)
+    assert data.read_bytes() == before
+
+
+def test_the_model_is_not_replaced_by_its_predictions(bad, folder, tmp_path):
+    path = tmp_path / "model"
+    path.write_bytes((folder / "model.skops").read_bytes())
+    (tmp_path / "link").symlink_to(path)
+    for name in (path, tmp_path / "link"):
+        told = bad("predict", path, folder / "test.txt", "-o", name)
+        assert told == f"cannot write to {name}: it is one of the files that are read"
+    assert path.read_bytes() == (folder / "model.skops").read_bytes()
+
+
+def test_standard_input_is_not_written_to(start, names):
+    data, before = names[0], names[0].read_bytes()
+    with data.open() as file:
+        process = start("fit", "-", "-o", data, stdin=file)
+        assert process.wait(120) == 2
+    assert "it is one of the files that are read" in process.stderr.read()
+    assert data.read_bytes() == before
+
+
+@pytest.mark.parametrize("command", ["fit", "predict"])
+def test_devices_and_pipes_are_not_written_to(command, bad, folder, tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    words = {"fit": ["fit"], "predict": ["predict", folder / "model.skops"]}[command]
+    for special in (path, "/dev/full"):
+        told = bad(*words, folder / "test.txt", "-o", special)
+        assert told == f"cannot write to {special}: it is a device or a pipe, not a file"
+    assert path.is_fifo()
+
+
+def test_a_model_takes_the_place_of_the_one_before(good, folder, tmp_path):
+    path, link = tmp_path / "model", tmp_path / "link"
+    path.write_text("old")
+    path.chmod(0o600)
+    link.symlink_to(path)
+    good("fit", folder / "train.txt", "-o", link, "--loss", "nll")
+    assert link.is_symlink()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert discem.load(path).n_documents_ == 120
+
+
+def test_predictions_go_to_standard_output_by_any_of_its_names(start, good, bad, folder, tmp_path):
+    predict = ("predict", folder / "model.skops", folder / "test.txt")
+    assert good(*predict, "-o", "-") == good(*predict)
+    out = tmp_path / "out"
+    out.write_text("kept\n")
+    with out.open("a") as file:
+        assert start(*predict, "-o", "/dev/stdout", stdout=file).wait(120) == 0
+    assert out.read_text() == "kept\n" + good(*predict)
+    assert "name a file" in bad("fit", folder / "train.txt", "-o", "-")
+
+
+# --- one line, whatever happens -------------------------------------------------------------------
+
+INTERRUPTED = """
+import os, signal, sys
+
+class Finder:
+    def find_spec(self, name, *_):
+        if name == {name!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Finder())
+"""
+
+
+def ended(process, code):
+    """The one line that a process has on stderr."""
+    assert process.wait(120) == code
+    told = process.stderr.read()
+    assert told.count("\n") == 1 and told.startswith("discem: "), told
+    return told.removeprefix("discem: ").rstrip("\n")
+
+
+@pytest.mark.parametrize("name", ["typer", "scipy"])
+def test_control_c_while_modules_are_loaded(name, start, folder, tmp_path):
+    before = INTERRUPTED.format(name=name)
+    process = start("fit", folder / "train.txt", "-o", tmp_path / "m", before=before)
+    assert ended(process, 130) == "interrupted"
+
+
+def test_before_ctrl_c_is_heard_next_to_nothing_is_loaded():
+    code = "import sys; before = {*sys.modules}; import discem.cli; print(*{*sys.modules} - before)"
+    sources = str(Path(discem.__file__).parents[1])
+    surroundings = os.environ | {"PYTHONPATH": sources}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=surroundings)
+    assert set(done.stdout.decode().split()) == {"discem", "discem.cli", "discem.cli._start"}
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device that is always full")
+@pytest.mark.parametrize("words", ["--version", "predict --table"])
+def test_a_full_standard_output_is_one_line(words, start, folder):
+    command, *options = words.split()
+    data = [] if command == "--version" else [folder / "model.skops", folder / "test.txt"]
+    with open("/dev/full", "w") as full:
+        process = start(command, *data, *options, stdout=full)
+        assert ended(process, 2) == "standard output: No space left on device"
+
+
+def test_a_closed_standard_output_is_named(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", None)
+    with pytest.raises(DiscemError, match="standard output: it is closed"), _output(None):
+        pytest.fail("there is nothing to write to")
+
+
+def test_a_limit_on_memory_is_one_line(start, folder, tmp_path):
+    pytest.importorskip("resource")
+    limit = "import resource\nresource.setrlimit(resource.RLIMIT_AS, (300 << 20,) * 2)"
+    ended(start("fit", folder / "train.txt", "-o", tmp_path / "m", before=limit), 2)
+
+
+def test_running_out_of_memory_is_one_line(bad, folder, monkeypatch):
+    def fail(*_):
+        raise MemoryError("Unable to allocate 75 GiB")
+
+    monkeypatch.setattr(discem.TextClassifier, "predict_log_proba", fail)
+    assert bad("predict", folder / "model.skops", folder / "test.txt") == "out of memory"
+
+
+def test_what_nobody_thought_of_is_one_line(run, folder, monkeypatch):
+    def fail(*_):
+        raise TypeError("an array\nof what?")
+
+    monkeypatch.setattr(discem.TextClassifier, "predict_log_proba", fail)
+    words = ("predict", folder / "model.skops", folder / "test.txt")
+    result = run(*words)
+    assert result.exit_code == 1
+    (told,) = result.stderr.splitlines()
+    assert "TypeError: an array\\nof what?" in told and "DISCEM_TRACEBACK=1" in told
+    monkeypatch.setenv("DISCEM_TRACEBACK", "1")
+    assert isinstance(run(*words).exception, TypeError)
+
+
+def test_data_and_models_that_are_none_are_one_line(bad, folder, tmp_path):
+    path, model = folder / "model.skops", ("evaluate", folder / "model.skops")
+    assert bad("predict", "/dev/zero", path) == (
+        f"{path}: its name does not tell the format; add --format, one of "
+        "txt, csv, tsv, jsonl, parquet"
+    )
+    test = folder / "test.txt"
+    assert "it is a device or a pipe, not a file" in bad("predict", "/dev/zero", test)
+    assert f"{tmp_path} cannot be read: it is a folder" in bad("predict", tmp_path, test)
+    assert f"{tmp_path}: it is a folder" in bad(*model, tmp_path)
+    zero = ("/dev/zero", "--format", "txt", "--max-size", 1)
+    assert "longer than 1 MB; raise --max-size" in bad(*model, *zero)
+    for name, content in (("a\n.txt", b"\xff"), ("deep.jsonl", b"[" * 100_000)):
+        (tmp_path / name).write_bytes(content)
+        assert "cannot be read as" in bad(*model, tmp_path / name)
+
+
+def test_packed_text_that_fills_the_memory_is_refused(bad, good, tmp_path):
+    path = tmp_path / "a.txt.gz"
+    path.write_bytes(gzip.compress(b"a\tgood film\nb\tbad film\n" * 100_000))
+    fit = ("fit", path, "-o", tmp_path / "m", "--loss", "nll", "--epochs", 1, "--max-size")
+    assert "unpacks to more than 1 MB and than 100 times its size" in bad(*fit, 1)
+    assert "200,000 documents" in good(*fit, 20)
+
+
+def test_labels_that_no_file_can_hold_are_escaped(good, folder, tmp_path):
+    texts = ["wheat crop", "ore metal"] * 5
+    labels = ["corn\ud800", "gold"] * 5
+    path = tmp_path / "m"
+    discem.TextClassifier(loss="nll", random_state=0).fit(texts, labels).save(path)
+    for output in ([], ["-o", tmp_path / "out"]):
+        told = good("predict", path, "-", "--json", *output, input="wheat\n")
+        record = json.loads(told or (tmp_path / "out").read_text())
+        assert record["label"] == "corn\ud800"
+    assert good("predict", path, "-", input="wheat\n") == "corn \n"
+
+
 # --- model files ----------------------------------------------------------------------------------
 
 
@@ -523,7 +807,9 @@ def test_predict_to_a_file_that_appears_whole(good, bad, folder, model, tmp_path
     bad("predict", path, "-", "-o", out, input=b"harvest\n\xff\n")
     assert out.read_bytes() == before
     assert os.listdir(tmp_path) == ["out"]
-    assert "exclude" in bad("predict", path, "-", "--json", "--table", input="harvest\n")
+    assert "either --json or --table" in bad(
+        "predict", path, "-", "--json", "--table", input="harvest\n"
+    )
 
 
 def test_no_labels_takes_a_line_as_it_is(good, folder):
@@ -592,7 +878,7 @@ def test_evaluate_names_unknown_labels_and_counts_unlabelled(good, bad, folder, 
     assert found["log_loss"] == pytest.approx(-known)
     assert found["confusions"] == [{"label": "tin", "predicted": "gold", "count": 1}]
     told = good(*evaluate, input=documents)
-    assert "skipped: 1 documents without a label" in told
+    assert "skipped: 1 document without a label" in told
     assert "does not know the label (not in the log-loss): tin (1)" in told
     assert "none of the 1 documents has a label" in bad(*evaluate, input="\tcargo\n")
 
@@ -645,8 +931,8 @@ def test_words_of_a_class(good, bad, folder):
 
 def test_explain_needs_something_to_explain(bad, folder):
     path = folder / "model.skops"
-    assert "one of the two" in bad("explain", path)
-    assert "one of the two" in bad("explain", path, "harvest", "--words", "corn")
+    assert "give either a text" in bad("explain", path)
+    assert "give either a text" in bad("explain", path, "harvest", "--words", "corn")
     assert "nosuch.txt: there is no such file" in bad("explain", path, "nosuch.txt")
     assert "no class 'tin'" in bad("explain", path, "harvest", "--label", "tin")
     assert "both 'corn'" in bad("explain", path, "x", "--label", "corn", "--against", "corn")

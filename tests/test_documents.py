@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -73,6 +74,12 @@ def test_standard_input(format, monkeypatch):
     assert list(read_documents("-", **given)) == DOCUMENTS
 
 
+def test_standard_input_that_is_closed(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(InputError, match="standard input: it is closed"):
+        next(read_documents("-"))
+
+
 def test_parquet(tmp_path):
     pa = pytest.importorskip("pyarrow", reason="Parquet needs discem[parquet]")
     import pyarrow.parquet as pq
@@ -108,12 +115,11 @@ def test_documents_are_read_as_they_are_asked_for(monkeypatch):
     class Input:
         read = 0
 
-        @property
-        def buffer(self):
-            for Input.read in range(1, 1001):
-                yield b"ham\t%d\n" % Input.read
+        def readline(self, size):
+            Input.read += 1
+            return b"ham\t%d\n" % Input.read
 
-    monkeypatch.setattr(sys, "stdin", Input())
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=Input()))
     documents = read_documents("-")
     assert Input.read == 0
     assert next(documents) == ("ham", "1")
@@ -201,13 +207,25 @@ def test_labels_of_json(tmp_path):
         ("a.csv", 'label,text\nham,"a\nb\n', "line 3: unexpected end of data"),
         ("a.csv", b"label,text\nham,\xff\n", "line 2: cannot be read as UTF-8"),
         ("a.jsonl", '{"label": "ham"}\n', "line 1: no column 'text'; there is 'label'"),
-        ("a.jsonl", '{"text": "a", "label": 1}\n{"text"\n', "line 2: no JSON"),
+        (
+            "a.jsonl",
+            '{"text": "a", "label": 1}\n{"text"\n',
+            "line 2: cannot be read as JSON",
+        ),
         ("a.json", '["ham", "hello"]\n', 'line 1: expected a JSON object, got \'["ham", '),
         ("a.jsonl", '{"text": 5, "label": 1}\n', "line 1, 'text': expected text, got '5'"),
         ("a.jsonl", '{"text": "a", "label": [1]}\n', "line 1, 'label': expected one label"),
-        ("a.dat", "ham\thello\n", "does not tell the format; give txt, csv, tsv, jsonl, parquet"),
+        ("a.dat", "ham\thello\n", "does not tell the format; add --format, one of txt, csv, tsv"),
         ("a.gz", "ham\thello\n", "does not tell the format"),
         ("a.parquet.gz", "", "Parquet is read from a file of its own"),
+        ("a.csv", "text,label,text\nb,a,c\n", "more than one column is named 'text'"),
+        ("a.tsv", "label\tlabel\ttext\na\tb\tc\n", "more than one column is named 'label'"),
+        ("a.jsonl", '{"text": "a", "label": 1, "text": "b"}\n', "one field is named 'text'"),
+        ("a.jsonl", "[" * 100_000, "line 1: cannot be read as JSON: it is nested too deep"),
+        ("a.jsonl", '{"text": ' + '{"a":' * 100_000, "JSON: it is nested too deep"),
+        ("a.jsonl", '{"text": "a", "label": %s}\n' % ("9" * 5000), "value has 5000 digits"),
+        ("a.jsonl", '{"text": "a\\ud800", "label": 1}\n', r"line 1: the text holds \ud800, half"),
+        ("a.jsonl", '{"text": "", "label": "\\udfff"}\n', r"line 1: the label holds \udfff, half"),
     ],
 )
 def test_a_bad_file_names_its_place(name, content, message, tmp_path):
@@ -234,4 +252,73 @@ def test_wrong_names_are_known_before_anything_is_read(tmp_path):
     with pytest.raises(InputError, match="'xml' is unknown: use txt, csv"):
         read_documents(good, format="xml")
     (tmp_path / "folder.txt").mkdir()
-    refused(tmp_path / "folder.txt", "Is a directory")
+    refused(tmp_path / "folder.txt", "it is a folder; give the files in it")
+    refused(tmp_path, "it is a folder; give the files in it")
+
+
+# --- limits ---------------------------------------------------------------------------------------
+
+
+def test_other_columns_may_be_named_alike(tmp_path):
+    path = write(tmp_path / "a.csv", "x,label,x,text\n1,ham,2,hello\n")
+    assert list(read_documents(path)) == [("ham", "hello")]
+    path = write(tmp_path / "a.jsonl", '{"label": "ham", "x": 1, "x": 2, "text": "\\u00e9"}\n')
+    assert list(read_documents(path)) == [("ham", "é")]
+
+
+def test_parquet_with_two_columns_of_a_name(tmp_path):
+    pa = pytest.importorskip("pyarrow", reason="Parquet needs discem[parquet]")
+    import pyarrow.parquet as pq
+
+    table = pa.table([["ham"], ["a"], ["b"]], names=["label", "text", "text"])
+    pq.write_table(table, tmp_path / "a.parquet")
+    refused(tmp_path / "a.parquet", "more than one column is named 'text'")
+
+
+@pytest.mark.parametrize("end", ["", ".gz"])
+@pytest.mark.parametrize("format", ["txt", "csv", "jsonl"])
+def test_a_line_that_does_not_end_is_refused(format, end, tmp_path):
+    long = WRITERS[format]([Document("ham", "word " * 300_000)])
+    path = write(tmp_path / f"a.{format}{end}", long)
+    refused(path, "longer than 1 MB; raise --max-size if that is right", max_size=1)
+    (document,) = read_documents(path, max_size=2)
+    assert len(document.text) == 1_500_000
+
+
+def test_a_cell_of_many_lines_is_refused(tmp_path):
+    path = write(tmp_path / "a.csv", 'label,text\nham,"' + "word\n" * 300_000 + '"\n')
+    refused(path, "raise --max-size if that is right", max_size=1)
+    assert len(list(read_documents(path, max_size=2))) == 1
+
+
+def test_packed_text_that_comes_to_far_more_than_its_size_is_refused(tmp_path):
+    path = write(tmp_path / "a.txt.gz", "ham\thello\n" * 200_000)  # 2 MB in 5 KB, 15 in memory
+    found = []
+    with pytest.raises(InputError, match="unpacks to more than 1 MB and than 100 times its size"):
+        found.extend(read_documents(path, max_size=1))
+    assert sum(map(sys.getsizeof, (text for _, text in found))) < 2**20  # nor was more taken
+    assert len(list(read_documents(path, max_size=16))) == 200_000
+    assert len(list(read_documents(path))) == 200_000
+
+
+def test_packed_text_as_it_usually_is_has_no_limit(tmp_path):
+    lines = "".join(f"ham\t{i * 7919 % 10007}\n" for i in range(200_000))
+    path = write(tmp_path / "a.txt.gz", lines)
+    assert path.stat().st_size * 100 > len(lines) > 2**20
+    assert len(list(read_documents(path, max_size=1))) == 200_000
+
+
+def test_parquet_that_comes_to_far_more_than_its_size_is_refused(tmp_path):
+    pa = pytest.importorskip("pyarrow", reason="Parquet needs discem[parquet]")
+    import pyarrow.parquet as pq
+
+    table = pa.table({"label": ["ham"], "text": ["word " * 400_000]})
+    path = tmp_path / "a.parquet"
+    pq.write_table(table, path, use_dictionary=False, compression="zstd")
+    refused(path, "unpacks to more than 1 MB and than 100 times its size", max_size=1)
+    assert len(list(read_documents(path))) == 1
+
+
+def test_a_device_without_end_is_refused():
+    with pytest.raises(InputError, match="line 1: longer than 1 MB"):
+        next(read_documents("/dev/zero", format="txt", max_size=1))

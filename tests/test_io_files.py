@@ -2,11 +2,15 @@
 
 import os
 import stat
-import threading
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from discem.io.files import write_atomically
+import discem
+from discem.io import files
+from discem.io.files import is_same_file, write_atomically
 
 posix = pytest.mark.skipif(os.name != "posix", reason="permissions, links and pipes of POSIX")
 
@@ -149,7 +153,7 @@ def test_a_folder_that_is_not_there_is_named_as_the_caller_named_it(tmp_path):
 
 
 def test_a_folder_is_not_replaced(tmp_path):
-    with pytest.raises(OSError, match=r"[Dd]irectory|denied"), write_atomically(tmp_path):
+    with pytest.raises(OSError, match="it is a folder"), write_atomically(tmp_path):
         pytest.fail("there is nothing to write to")
     assert tmp_path.is_dir()
 
@@ -196,13 +200,110 @@ def test_a_link_leads_to_its_file(tmp_path, there):
 
 
 @posix
-def test_a_pipe_is_written_to(tmp_path):
-    path, got = tmp_path / "pipe", []
+def test_a_pipe_or_a_device_is_refused(tmp_path):
+    path = tmp_path / "pipe"
     os.mkfifo(path)
-    reader = threading.Thread(target=lambda: got.append(path.read_text()), daemon=True)
-    reader.start()
+    for special in (path, os.devnull):
+        with pytest.raises(OSError, match="not a file") as caught, write_atomically(special):
+            pytest.fail("there is nothing to write to")
+        assert caught.value.filename == str(special)
+    assert stat.S_ISFIFO(path.stat().st_mode)
+    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+
+
+@posix
+def test_one_file_by_many_names(tmp_path):
+    path, link, hard = (tmp_path / name for name in ("file", "link", "hard"))
+    path.write_text("")
+    link.symlink_to(path)
+    hard.hardlink_to(path)
+    assert all(is_same_file(path, each) for each in (path, link, hard, str(path)))
+    with path.open() as file:
+        assert is_same_file(hard, file.fileno())
+    (tmp_path / "other").write_text("")
+    assert not is_same_file(path, tmp_path / "other")
+    assert not is_same_file(tmp_path / "nowhere", tmp_path / "nowhere")
+
+
+# --- after a kill ---------------------------------------------------------------------------------
+
+WRITING = """
+import sys
+from discem.io.files import write_atomically
+with write_atomically(sys.argv[1]) as file:
+    print("writing", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def writing(path):
+    """A process that is in the middle of writing to the file."""
+    sources = str(Path(discem.__file__).parents[1])
+    command = [sys.executable, "-c", WRITING, str(path)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env=os.environ | {"PYTHONPATH": sources}, **pipes) as process:
+        assert process.stdout.readline() == "writing\n"
+        yield process
+        process.kill()
+
+
+def temporaries(path):
+    return [each for each in path.parent.iterdir() if each.name.endswith(".part")]
+
+
+@posix
+def test_what_a_killed_process_left_is_removed_by_the_next(path, writing):
+    assert len(temporaries(path)) == 1
+    writing.kill()
+    writing.wait()
+    assert len(temporaries(path)) == 1
+    with write_atomically(path.parent / "another") as file:
+        file.write("new")
+    assert not temporaries(path)
+    assert (path.parent / "another").read_text() == "new"
+
+
+@posix
+def test_what_another_process_is_writing_is_left_alone(path, writing):
     with write_atomically(path) as file:
         file.write("new")
-    reader.join(10)
-    assert got == ["new"]
-    assert stat.S_ISFIFO(path.stat().st_mode)
+    assert path.read_text() == "new"
+    assert len(temporaries(path)) == 1
+    writing.communicate(timeout=30)
+    assert writing.returncode == 0
+    assert seen(path.parent) == {path.name: b""}  # the last to finish wins
+
+
+@posix
+def test_what_only_looks_like_ours_is_left_alone(tmp_path):
+    name = ".discem-0123456789abcdef.part"
+    for folder in ("folder", "link", "pipe", "named"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "folder" / name).mkdir()
+    (tmp_path / "link" / name).symlink_to(tmp_path / "named" / "mail.part")
+    os.mkfifo(tmp_path / "pipe" / name)
+    (tmp_path / "named" / "mail.part").write_text("mine")
+    for folder in tmp_path.iterdir():
+        before = sorted(each.name for each in folder.iterdir())
+        with write_atomically(folder / "result"):
+            pass
+        assert sorted(each.name for each in folder.iterdir()) == sorted([*before, "result"])
+
+
+@posix
+def test_a_file_taken_for_an_orphan_before_it_is_locked_is_made_again(path, monkeypatch):
+    lock, taken = files._lock, []
+
+    def late(descriptor):
+        if not taken:
+            taken.extend(temporaries(path))
+            files._remove_orphans(str(path.parent))
+            assert not temporaries(path)
+        return lock(descriptor)
+
+    monkeypatch.setattr(files, "_lock", late)
+    with write_atomically(path) as file:
+        file.write("new")
+    assert len(taken) == 1
+    assert seen(path.parent) == {path.name: b"new"}

@@ -2,17 +2,22 @@
 
 __version__ = "0.2.0.dev0"
 
-from typing import TYPE_CHECKING, Any
-
-from . import estimators
-from .estimators.naive_bayes import GaussianNB, MultinomialNB
-from .losses import NCLL, NLL, Blend, Hinge
-from .priors import Dirichlet, NormalBetaPrime, NormalGamma, PaperNormalGamma
-from .projections import Check, Interior
-from .schedules import constant, inverse, power
-
+TYPE_CHECKING = False  # that of typing takes longer to import than all that is needed here
 if TYPE_CHECKING:
-    from .estimators import MixtureClassifier, TextClassifier, TopicClassifier, load
+    from typing import Any
+
+    from .estimators import (
+        GaussianNB,
+        MixtureClassifier,
+        MultinomialNB,
+        TextClassifier,
+        TopicClassifier,
+        load,
+    )
+    from .losses import NCLL, NLL, Blend, Hinge
+    from .priors import Dirichlet, NormalBetaPrime, NormalGamma, PaperNormalGamma
+    from .projections import Check, Interior
+    from .schedules import constant, inverse, power
 
 __all__ = [
     "NCLL",
@@ -36,10 +41,23 @@ __all__ = [
     "power",
 ]
 
+_WHERE = {
+    **dict.fromkeys(["NCLL", "NLL", "Blend", "Hinge"], ".losses"),
+    **dict.fromkeys(["Dirichlet", "NormalBetaPrime", "NormalGamma", "PaperNormalGamma"], ".priors"),
+    **dict.fromkeys(["Check", "Interior"], ".projections"),
+    **dict.fromkeys(["constant", "inverse", "power"], ".schedules"),
+}  # all others are estimators
+_MODULES = ["estimators", "families", "losses", "models", "priors", "projections", "schedules"]
 
-def __getattr__(name: str) -> Any:
-    if name in __all__:  # the other estimators
-        return getattr(estimators, name)
+
+def __getattr__(name: str) -> "Any":
+    """Import what is asked for: the command line answers, and can be interrupted, before that."""
+    from importlib import import_module
+
+    if name in __all__:
+        return getattr(import_module(_WHERE.get(name, ".estimators"), __name__), name)
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

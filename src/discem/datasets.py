@@ -234,14 +234,14 @@ def load_text(
     if not root:
         raise DataNotFoundError(
             f"no folder to read the text data {name!r} from: pass data=..., or set DISCEM_DATA to "
-            f"a folder that holds {name}/{subset}.txt.gz (one document a line, label<TAB>text)"
+            f"a folder that holds {name}/{subset}.txt.gz (one document per line, label<TAB>text)"
         )
     packed, plain = (Path(root, name, subset + end) for end in (".txt.gz", ".txt"))
     path = packed if packed.exists() else plain
     if not path.exists():
         raise DataNotFoundError(
             f"text data {name!r} is absent: put its {subset} documents at {packed}, "
-            "one a line, label<TAB>text"
+            "one per line, label<TAB>text"
         )
     documents = list(read_documents(path))
     return [text for _, text in documents], [label or "" for label, _ in documents]

@@ -10,8 +10,8 @@ from rich.table import Table
 from ..exceptions import InputError
 from ..io.documents import read_documents
 from ._models import class_names, load_model, scored
-from ._options import AsJson, BatchSize, Data, Format, LabelColumn, ModelFile, TextColumn
-from ._screen import Meter, one_line, screen, to_json
+from ._options import AsJson, BatchSize, Data, Format, LabelColumn, MaxSize, ModelFile, TextColumn
+from ._screen import Meter, counted, one_line, screen, to_json
 
 if TYPE_CHECKING:
     from ..report.evaluation import Evaluation
@@ -27,12 +27,15 @@ def evaluate(
     label_column: LabelColumn = "label",
     as_json: AsJson = False,
     batch_size: BatchSize = 1000,
+    max_size: MaxSize = 64,
 ) -> None:
     """Compare predictions with the labels of documents that were not trained on."""
+    documents = read_documents(
+        data, format=format, text=text_column, label=label_column, max_size=max_size
+    )
+    classifier = load_model(model)
     from ..report.evaluation import Evaluation
 
-    documents = read_documents(data, format=format, text=text_column, label=label_column)
-    classifier = load_model(model)
     result = Evaluation(class_names(classifier))
     with Meter() as meter:
         for batch, log_proba in scored(classifier, documents, batch_size, meter):
@@ -68,10 +71,12 @@ def _show_evaluation(result: Evaluation) -> None:
         soft_wrap=True,
     )
     if result.unlabelled:
-        console.print(f"skipped: {result.unlabelled:,} documents without a label", soft_wrap=True)
+        console.print(
+            f"skipped: {counted(result.unlabelled, 'document')} without a label", soft_wrap=True
+        )
     if result.unknown:
         counts = ", ".join(f"{one_line(name)} ({n:,})" for name, n in result.unknown.items())
         console.print(
-            f"errors, for the model does not know the label (not in the log-loss): {counts}",
+            f"errors because the model does not know the label (not in the log-loss): {counts}",
             soft_wrap=True,
         )

@@ -13,7 +13,7 @@ from rich.table import Table
 from ..exceptions import InputError, OptionError
 from ..io.documents import STDIN, guess_format, read_documents
 from ._models import class_names, find_class, load_model
-from ._options import AsJson, Format, LabelColumn, ModelFile, TextColumn
+from ._options import AsJson, Format, LabelColumn, MaxSize, ModelFile, TextColumn
 from ._screen import one_line, screen, to_json
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def explain(
         str | None, typer.Option(help="The class to explain.", show_default="the predicted one")
     ] = None,
     against: Annotated[
-        str | None, typer.Option(help="The class it is set against.", show_default="the next best")
+        str | None, typer.Option(help="The class to compare it with.", show_default="the next best")
     ] = None,
     words: Annotated[
         str | None,
@@ -45,11 +45,12 @@ def explain(
     text_column: TextColumn = "text",
     label_column: LabelColumn = "label",
     as_json: AsJson = False,
+    max_size: MaxSize = 64,
 ) -> None:
     """Show what each word adds to the log-odds of a class, or the words of a class."""
     if bool(what) == bool(words):
-        raise OptionError("give a text or documents to explain, or --words LABEL, one of the two")
-    texts = _texts(what or [], format, text_column, label_column)
+        raise OptionError("give either a text or documents to explain, or --words LABEL")
+    texts = _texts(what or [], format, text_column, label_column, max_size)
     classifier = load_model(model)
     if words:
         _show_words(classifier, words, top, as_json)
@@ -61,11 +62,15 @@ def explain(
             _show_explanation(record)
 
 
-def _texts(what: list[str], format: str | None, text: str, label: str) -> Iterator[str]:
+def _texts(
+    what: list[str], format: str | None, text: str, label: str, max_size: int
+) -> Iterator[str]:
     """A single argument that neither is a file nor is named like one is the text itself."""
     if len(what) == 1 and what[0] != STDIN and not format and not _named_like_file(what[0]):
         return iter(what)
-    documents = read_documents(what, format=format, text=text, label=label, labels="optional")
+    documents = read_documents(
+        what, format=format, text=text, label=label, labels="optional", max_size=max_size
+    )
     return (document.text for document in documents)
 
 
@@ -113,6 +118,8 @@ def _show_explanation(record: dict[str, Any]) -> None:
 
 
 def _show_words(model: TextClassifier, label: str, top: int, as_json: bool) -> None:
+    if model.n_features is not None:
+        raise OptionError("--words: a model that was fitted with --hash keeps no list of its words")
     found = model.top_words(find_class(model, label), top)
     if as_json:
         typer.echo(to_json({"label": label, "words": [[word, score] for word, score in found]}))

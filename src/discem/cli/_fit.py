@@ -5,20 +5,50 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..exceptions import DiscemError, InputError, OptionError
-from ..io.documents import Document, batches, read_documents
+from ..exceptions import (
+    DiscemError,
+    InputError,
+    OptionError,
+    SortedStreamWarning,
+)
+from ..io.documents import STDIN, Document, batches, read_documents
 from ._interrupts import Interrupts, Stopped
-from ._models import load_model
-from ._options import BatchSize, Data, Format, LabelColumn, TextColumn
-from ._screen import Meter, Pace
+from ._models import load_model, opened
+from ._options import Data, Format, LabelColumn, MaxSize, TextColumn
+from ._screen import Meter, Pace, counted
+from ._start import leaving_at_once
 
 if TYPE_CHECKING:
     from .. import TextClassifier
+
+_BATCH_SIZE = 1000
+_SAVE_EVERY = 100_000
+_PARAMETERS = {
+    "--loss": "loss",
+    "--weighting": "weighting",
+    "--ngrams": "ngram_range",
+    "--min-df": "min_df",
+    "--hash": "n_features",
+    "--epochs": "max_iter",
+    "--seed": "random_state",
+    "--class-weight": "class_weight",
+}  # of `TextClassifier`, by what they are called here
+
+Loss = Enum(
+    "Loss", {"auto": "auto", "ncll": "ncll", "hinge": "hinge", "nll": "nll", "blend": "blend"}
+)
+Weighting = Enum(
+    "Weighting",
+    {"auto": "auto", "tfidf": "tfidf", "presence": "presence", "counts": "counts"},
+)
+ClassWeight = Enum("ClassWeight", {"balanced": "balanced"})
 
 
 def fit(
@@ -31,21 +61,26 @@ def fit(
     text_column: TextColumn = "text",
     label_column: LabelColumn = "label",
     loss: Annotated[
-        str | None, typer.Option(help="auto, ncll, hinge or nll.", show_default="auto")
+        Loss | None, typer.Option(help="What training minimises.", show_default="auto")
     ] = None,
     weighting: Annotated[
-        str | None, typer.Option(help="auto, counts, presence or tfidf.", show_default="auto")
+        Weighting | None,
+        typer.Option(help="What a word counts in a document.", show_default="auto"),
     ] = None,
     ngrams: Annotated[
         str | None,
-        typer.Option(metavar="N or M-N", help="Words and sequences of up to N.", show_default="1"),
+        typer.Option(
+            metavar="N or M-N",
+            help="Count sequences of up to N words, or of M to N.",
+            show_default="1",
+        ),
     ] = None,
     min_df: Annotated[
         str | None,
         typer.Option(
             "--min-df",
             metavar="N",
-            help="Ignore words in fewer documents: a count, or a share such as 0.01.",
+            help="Ignore words that are in fewer documents: a count, or a share such as 0.01.",
             show_default="1",
         ),
     ] = None,
@@ -54,81 +89,116 @@ def fit(
         typer.Option(
             "--hash",
             min=1,
+            max=2**31 - 1,
             metavar="N",
-            help="Hash words into N columns: bounded memory.",
+            help="Hash words into N columns, which bounds the memory.",
             show_default=False,
         ),
     ] = None,
     epochs: Annotated[
-        int | None, typer.Option(min=1, help="At most so many passes.", show_default="auto")
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Passes over the documents, at most.", show_default="auto"
+        ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, show_default="0")] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=2**32 - 1,
+            metavar="N",
+            help="Seed of everything random.",
+            show_default="0",
+        ),
+    ] = None,
     class_weight: Annotated[
-        str | None,
-        typer.Option(help="balanced: every class counts the same.", show_default=False),
+        ClassWeight | None,
+        typer.Option(help="Give all classes the same weight.", show_default=False),
     ] = None,
     stream: Annotated[
-        bool, typer.Option("--stream", help="One pass in the order given, in little memory.")
+        bool, typer.Option("--stream", help="Take one pass in the order given, in little memory.")
     ] = False,
-    batch_size: BatchSize = 1000,
+    batch_size: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Documents of a stream to take at a time.",
+            show_default=str(_BATCH_SIZE),
+        ),
+    ] = None,
     save_every: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Save a stream's model every N documents.")
-    ] = 100_000,
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Save the model of a stream every N documents.",
+            show_default=str(_SAVE_EVERY),
+        ),
+    ] = None,
     resume: Annotated[
         Path | None,
         typer.Option(
             metavar="MODEL",
-            help="Go on with this model of a stream; DATA is what it has not seen.",
+            help="Continue the stream of this model; DATA is what it has not seen.",
             show_default=False,
         ),
     ] = None,
+    max_size: MaxSize = 64,
 ) -> None:
     """Train a classifier on labelled documents and write it to a file.
 
-    Ctrl-C keeps what has been learnt so far.
+    Ctrl-C saves what has been learnt so far.
     """
-    options = {
-        "loss": loss,
-        "weighting": weighting,
-        "ngram_range": None if ngrams is None else _lengths(ngrams),
-        "min_df": None if min_df is None else _number(min_df),
-        "n_features": hash,
-        "max_iter": epochs,
-        "random_state": seed,
-        "class_weight": class_weight,
+    given = {
+        "--loss": loss and loss.value,
+        "--weighting": weighting and weighting.value,
+        "--ngrams": None if ngrams is None else _lengths(ngrams),
+        "--min-df": None if min_df is None else _number(min_df),
+        "--hash": hash,
+        "--epochs": epochs,
+        "--seed": seed,
+        "--class-weight": class_weight and class_weight.value,
     }
-    options = {name: value for name, value in options.items() if value is not None}
-    _check(options, stream, resume)
-    _check_output(output)
-    documents = read_documents(data, format=format, text=text_column, label=label_column)
+    given = {flag: value for flag, value in given.items() if value is not None}
+    for_streams = {"--batch-size": batch_size, "--save-every": save_every, "--resume": resume}
+    _check(given, stream, [flag for flag, value in for_streams.items() if value is not None])
+    documents = read_documents(
+        data, format=format, text=text_column, label=label_column, max_size=max_size
+    )
+    _check_output(output, data)
+    with leaving_at_once:
+        from .. import TextClassifier  # noqa: F401  the rest takes a second or two to load
+    options = {_PARAMETERS[flag]: value for flag, value in given.items()}
+    model = load_model(resume) if resume else _new(options)
     with Interrupts() as interrupts, Meter(lines=True) as meter:
         if stream:
-            model = load_model(resume) if resume else _new(options)
             job = _Stream(model, output, interrupts, meter)
-            job.learn(documents, batch_size, save_every)
+            job.learn(documents, batch_size or _BATCH_SIZE, save_every or _SAVE_EVERY)
         else:
-            model = _fit_in_memory(options, documents, output, interrupts, meter)
-    typer.echo(f"{output}: {_summary(model, stream)}")
+            _fit_in_memory(model, documents, output, interrupts, meter)
+        typer.echo(f"{output}: {_summary(model, stream)}")
 
 
-def _check(options: dict[str, Any], stream: bool, resume: Path | None) -> None:
-    if options.get("class_weight", "balanced") != "balanced":
-        raise OptionError(f"--class-weight {options['class_weight']}: there is only 'balanced'")
-    if resume and not stream:
-        raise OptionError("--resume goes on with a stream: add --stream")
-    if stream and "max_iter" in options:
-        raise OptionError("--stream is one pass: leave out --epochs")
-    if resume and options:
-        raise OptionError(
-            f"--resume takes the options of the model: leave out those for {', '.join(options)}"
-        )
+def _check(given: dict[str, Any], stream: bool, for_streams: list[str]) -> None:
+    if for_streams and not stream:
+        raise OptionError(f"{for_streams[0]} is for streams: add --stream")
+    if stream and "--epochs" in given:
+        raise OptionError("--stream takes one pass: leave out --epochs")
+    if "--resume" in for_streams and given:
+        raise OptionError(f"--resume takes the options of the model: leave out {', '.join(given)}")
+    if "--min-df" in given and (stream or "--hash" in given):
+        other = "--stream" if stream else "--hash"
+        raise OptionError(f"--min-df needs words that are known beforehand: leave out {other}")
 
 
-def _check_output(output: Path) -> None:
+def _check_output(output: Path, data: list[str]) -> None:
     """Fail before the work, not after it."""
-    from ..report._output import output_file
+    from ..report._output import OutputError, output_file
 
-    output_file(output)
+    if str(output) == STDIN:
+        raise OutputError("cannot write a model to standard output: name a file")
+    output_file(output, opened(data))
 
 
 def _lengths(text: str) -> tuple[int, int]:
@@ -144,15 +214,18 @@ def _lengths(text: str) -> tuple[int, int]:
 
 def _number(text: str) -> int | float:
     try:
-        return float(text) if "." in text else int(text)
+        number = float(text) if "." in text else int(text)
     except ValueError:
-        raise OptionError(f"--min-df {text}: expected a count, or a share with a point") from None
+        number = -1
+    if not (0 <= number <= 1 if isinstance(number, float) else number >= 1):
+        raise OptionError(f"--min-df {text}: expected a count, or a share such as 0.01")
+    return number
 
 
-def _new(options: dict[str, Any], **more: Any) -> TextClassifier:
+def _new(options: dict[str, Any]) -> TextClassifier:
     from .. import TextClassifier
 
-    return TextClassifier(**{"random_state": 0} | options, **more)
+    return TextClassifier(**{"random_state": 0} | options)
 
 
 def _save(model: TextClassifier, output: Path) -> None:
@@ -166,10 +239,11 @@ def _save(model: TextClassifier, output: Path) -> None:
 
 def _summary(model: TextClassifier, stream: bool) -> str:
     """What was learnt, how, and how well as far as that is known."""
-    told = f"{model.n_documents_:,} documents, {len(model.classes_):,} classes"
+    told = f"{counted(model.n_documents_, 'document')}, {counted(len(model.classes_), 'class')}"
     chosen = model.chosen_
     if stream:
-        return f"{told}, progressive accuracy {model.progressive_accuracy_:.4f}"
+        accuracy = _progressive_accuracy(model)
+        return told if accuracy is None else f"{told}, progressive accuracy {accuracy:.4f}"
     told += f", loss {chosen['loss']}, weighting {chosen['weighting']}, epochs {chosen['epochs']}"
     for trial in chosen.get("trials", []):
         if (trial["loss"], trial["weighting"]) == (chosen["loss"], chosen["weighting"]):
@@ -177,13 +251,18 @@ def _summary(model: TextClassifier, stream: bool) -> str:
     return told
 
 
+def _progressive_accuracy(model: TextClassifier) -> float | None:
+    """That of the documents with a label, if there have been any."""
+    return getattr(model, "progressive_accuracy_", None)
+
+
 def _fit_in_memory(
-    options: dict[str, Any],
+    model: TextClassifier,
     documents: Iterator[Document],
     output: Path,
     interrupts: Interrupts,
     meter: Meter,
-) -> TextClassifier:
+) -> None:
     labels: list[str | None] = []
     texts: list[str] = []
     pace = Pace(meter, "reading")
@@ -191,6 +270,7 @@ def _fit_in_memory(
         labels += [document.label for document in batch]
         texts += [document.text for document in batch]
         pace.passed(len(batch))
+    _check_labels(labels, model)
 
     def show(model: TextClassifier, record: dict[str, Any]) -> None:
         final = record["stage"] == "fit"
@@ -200,18 +280,35 @@ def _fit_in_memory(
         meter.tell(step, share, record["loss"], rate=rate)
 
     meter.tell(f"counting words of {len(texts):,} documents")
-    model = _new(options, callback=show)
+    model.callback = show
     try:
         model.fit(texts, labels)
-    except Stopped as stopped:
-        if not model.__sklearn_is_fitted__():
+    except BaseException as error:  # libraries make errors of all kinds of a signal
+        if "min_df" in str(error):
+            raise OptionError(
+                f"--min-df {model.min_df}: no word is in so many documents"
+            ) from error
+        if not interrupts.received or not model.__sklearn_is_fitted__():
             raise
         with interrupts.held():
             _save(model, output)
-        raise Stopped(stopped.signum, f"{output} has the model trained so far") from None
-    with interrupts.held():
+        kept = f"{output} has the model trained so far"
+        raise Stopped(interrupts.received, kept) from error
+    with interrupts.finishing():
         _save(model, output)
-    return model
+
+
+def _check_labels(labels: list[str | None], model: TextClassifier) -> None:
+    classes = set(labels) - {None}
+    if not classes:
+        raise InputError(f"none of the {counted(len(labels), 'document')} has a label")
+    if len(classes) == 1 and model.loss != "nll":
+        raise InputError(
+            f"there is no label but {classes.pop()!r}, which leaves nothing to tell apart: add "
+            "documents of other classes, or fit with --loss nll or --stream"
+        )
+    if isinstance(model.min_df, int) and model.min_df > len(labels):
+        raise OptionError(f"--min-df {model.min_df}: there are only {len(labels):,} documents")
 
 
 class _Stream:
@@ -229,7 +326,7 @@ class _Stream:
             for batch in batches(documents, batch_size):
                 with self.interrupts.held():
                     self._take(batch, save_every)
-            with self.interrupts.held():
+            with self.interrupts.finishing():
                 self._save()
         except Stopped as stopped:
             raise Stopped(stopped.signum, self._keep()) from None
@@ -238,15 +335,32 @@ class _Stream:
 
     def _take(self, batch: list[Document], save_every: int) -> None:
         model = self.model
+        labels = [label for label, _ in batch]
+        if not (model.__sklearn_is_fitted__() or any(labels)):
+            raise InputError(
+                f"none of the first {counted(len(labels), 'document')} has a label: a stream "
+                "should begin with documents that have one"
+            )
         with warnings.catch_warnings(record=True) as caught:
-            model.partial_fit([text for _, text in batch], [label for label, _ in batch])
+            model.partial_fit([text for _, text in batch], labels)
         for each in caught:
-            print(f"discem: {each.message}", file=sys.stderr, flush=True)
+            self._warn(each)
         self.learnt += len(batch)
         if self.learnt - self.saved >= save_every:
             self._save()
-        loss, accuracy = model.history_[-1]["loss"], model.progressive_accuracy_
+        loss, accuracy = model.history_[-1]["loss"], _progressive_accuracy(model)
         self.pace.passed(len(batch), loss=loss, accuracy=accuracy)
+
+    def _warn(self, warning: warnings.WarningMessage) -> None:
+        told = str(warning.message)
+        if issubclass(warning.category, SortedStreamWarning):
+            told = (
+                "the labels of this stream come in long runs, and with every run the model "
+                "forgets what came before: shuffle the documents, or fit with --loss nll, to "
+                "which their order does not matter"
+            )
+        with suppress(OSError):
+            print(f"discem: {told}", file=sys.stderr, flush=True)
 
     def _save(self) -> None:
         _save(self.model, self.output)

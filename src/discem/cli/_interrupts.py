@@ -7,6 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ..exceptions import DiscemError
+
+_AGAIN = getattr(signal, "SIGALRM", None)  # a reminder of a signal that had to wait
+_SECONDS_TO_WAIT = 0.05
+
 
 class Stopped(KeyboardInterrupt):
     """The user, or the system, wants the work to end; says what was kept."""
@@ -20,39 +25,73 @@ class Stopped(KeyboardInterrupt):
 class Interrupts:
     """Raises `Stopped` at once, or at the end of a block that is held together.
 
-    A second signal ends even such a block, and `cut` then says that it is in pieces.
+    A second signal ends even such a block, and `cut` then says that it is in pieces. Whatever
+    error a library makes of being interrupted, what leaves the block is `Stopped`.
     """
 
     def __init__(self) -> None:
         self.cut = False
+        self.received = 0  # the number of the signal, if there was one
         self._holding = False
-        self._pending = 0
+        self._pending = False
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Interrupts:
-        for signum in (signal.SIGINT, signal.SIGTERM):
+        for signum in (signal.SIGINT, signal.SIGTERM, *((_AGAIN,) if _AGAIN else ())):
             self._before[signum] = signal.signal(signum, self._receive)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: Any, error: BaseException | None, _: object) -> None:
+        if _AGAIN is not None:
+            signal.setitimer(signal.ITIMER_REAL, 0)
         for signum, handler in self._before.items():
             signal.signal(signum, handler)
+        if self.received and error and not isinstance(error, Stopped | DiscemError):
+            raise Stopped(self.received) from error
 
     @contextmanager
     def held(self) -> Iterator[None]:
         """Let the block end before a signal does anything."""
+        with self._hold():
+            yield
+        if self._pending:
+            self._pending = False
+            raise Stopped(self.received)
+
+    @contextmanager
+    def finishing(self) -> Iterator[None]:
+        """Let the block end, with which the work is done: then a signal has come too late."""
+        with self._hold():
+            yield
+        for signum in self._before:
+            signal.signal(signum, signal.SIG_IGN)
+
+    @contextmanager
+    def _hold(self) -> Iterator[None]:
         self._holding = True
         try:
             yield
         finally:
             self._holding = False
-        if self._pending:
-            signum, self._pending = self._pending, 0
-            raise Stopped(signum)
 
-    def _receive(self, signum: int, _: object) -> None:
+    def _receive(self, signum: int, frame: Any) -> None:
+        if signum == _AGAIN:
+            signum = self.received
+        self.received = signum
         if self._holding and not self._pending:
-            self._pending = signum
+            self._pending = True
+            return
+        if _AGAIN is not None and _is_compiling(frame):
+            signal.setitimer(signal.ITIMER_REAL, _SECONDS_TO_WAIT)
             return
         self.cut = self._holding
         raise Stopped(signum)
+
+
+def _is_compiling(frame: Any) -> bool:
+    """Whether the compiler is at work, which calls Python back and swallows what that raises."""
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").startswith("llvmlite"):
+            return True
+        frame = frame.f_back
+    return False

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..exceptions import InputError, ModelFileError
-from ..io.documents import Document, batches
+from ..io.documents import STDIN, Document, batches
+from ..io.files import refuse_special
 from ._screen import Meter, Pace
+from ._start import leaving_at_once
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,15 +21,22 @@ Scored = Iterator[tuple[list[Document], "np.ndarray"]]
 
 
 def load_model(path: Path) -> TextClassifier:
-    from .. import TextClassifier, load
+    with leaving_at_once:
+        from .. import TextClassifier, load
 
     try:
+        refuse_special(path)  # of which some never end
         model = load(path)
     except OSError as error:
         raise ModelFileError(f"{path} cannot be read: {error.strerror}") from error
     if not isinstance(model, TextClassifier):
         raise ModelFileError(f"{path} holds a {type(model).__name__}, which does not take text")
     return model
+
+
+def opened(names: Iterable[str | Path]) -> list[str | Path | int]:
+    """What is read from: the files, and for ``-`` whatever the standard input comes from."""
+    return [0 if str(name) == STDIN else name for name in names]
 
 
 def class_names(model: TextClassifier) -> list[str]:

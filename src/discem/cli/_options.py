@@ -19,18 +19,28 @@ Format = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help=f"{', '.join(FORMATS)}: if the files' names do not tell.",
+        help=f"What the files are, if their names do not tell: {', '.join(FORMATS)}.",
         show_default=False,
     ),
 ]
 TextColumn = Annotated[
-    str, typer.Option(metavar="NAME", help="Column or field of the text, unless in txt.")
+    str, typer.Option(metavar="NAME", help="Column or field of the text (not for txt).")
 ]
 LabelColumn = Annotated[
-    str, typer.Option(metavar="NAME", help="Column or field of the label, unless in txt.")
+    str, typer.Option(metavar="NAME", help="Column or field of the label (not for txt).")
 ]
 ModelFile = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A file written by discem fit.", show_default=False)
 ]
-BatchSize = Annotated[int, typer.Option(min=1, metavar="N", help="Documents taken at a time.")]
+MaxSize = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        max=2**20,
+        metavar="MB",
+        help="Refuse longer lines, and packed files that unpack to more and to 100 times their "
+        "size.",
+    ),
+]
+BatchSize = Annotated[int, typer.Option(min=1, metavar="N", help="Documents to take at a time.")]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON lines instead of a table.")]

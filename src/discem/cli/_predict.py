@@ -14,9 +14,9 @@ from rich.table import Table
 
 from ..exceptions import OptionError
 from ..io.documents import read_documents
-from ..io.files import write_atomically
-from ._models import Scored, class_names, load_model, scored
-from ._options import BatchSize, Data, Format, LabelColumn, ModelFile, TextColumn
+from ..io.files import is_same_file, write_atomically
+from ._models import Scored, class_names, load_model, opened, scored
+from ._options import BatchSize, Data, Format, LabelColumn, MaxSize, ModelFile, TextColumn
 from ._screen import Meter, one_line, screen, to_json
 
 _FRAME = 10  # lines and blanks around three columns
@@ -28,14 +28,20 @@ def predict(
     data: Data,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write there.", show_default="stdout"),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="A file to write to, or - for standard output.",
+            show_default="-",
+        ),
     ] = None,
     format: Format = None,
     text_column: TextColumn = "text",
     label_column: LabelColumn = "label",
     no_labels: Annotated[
         bool,
-        typer.Option("--no-labels", help="A line of txt is all text, tabs too."),
+        typer.Option("--no-labels", help="Take lines of txt as text, tabs included."),
     ] = False,
     proba: Annotated[
         bool,
@@ -46,20 +52,23 @@ def predict(
         False
     ),
     batch_size: BatchSize = 1000,
+    max_size: MaxSize = 64,
 ) -> None:
-    """Print the class of every document, one a line.
+    """Print the class of every document, one per line.
 
-    Labels in DATA, if there are any, are not looked at.
+    Labels in DATA, if there are any, are ignored.
     """
     if as_json and table:
-        raise OptionError("--json and --table exclude each other")
+        raise OptionError("give either --json or --table")
     documents = read_documents(
         data,
         format=format,
         text=text_column,
         label=label_column,
         labels="ignored" if no_labels else "optional",
+        max_size=max_size,
     )
+    _check_output(output, [model, *data])
     classifier = load_model(model)
     names = class_names(classifier)
     write = _write_table if table else _write_json if as_json else _write_lines
@@ -67,16 +76,30 @@ def predict(
         write(file, names, scored(classifier, documents, batch_size, meter), proba)
 
 
+def _check_output(path: Path | None, inputs: list[str | Path]) -> None:
+    """Fail before the work, not after it."""
+    from ..report._output import output_file
+
+    if path is not None and not _is_standard_output(path):
+        output_file(path, opened(inputs))
+
+
+def _is_standard_output(path: Path) -> bool:
+    """Also by the name of /dev/stdout, whatever that leads to: it is not to be replaced."""
+    return str(path) == "-" or (str(path).startswith("/dev/") and is_same_file(path, 1))
+
+
 @contextmanager
 def _output(path: Path | None) -> Iterator[IO[str]]:
     """The standard output, or a file that appears when it is whole."""
-    if path is None:
+    from ..report._output import OutputError
+
+    if path is None or _is_standard_output(path):
+        if sys.stdout is None:
+            raise OutputError("cannot write to standard output: it is closed")
         yield sys.stdout
         sys.stdout.flush()
         return
-    from ..report._output import OutputError, output_file
-
-    output_file(path)
     try:
         with write_atomically(path) as file:
             yield file

@@ -12,6 +12,7 @@ from rich.table import Table
 from .. import __version__
 from ._interrupts import Interrupts, Stopped
 from ._screen import Meter
+from ._start import leaving_at_once
 
 if TYPE_CHECKING:
     from ..report.demo import Score
@@ -22,13 +23,13 @@ Output = Annotated[Path, typer.Option(help="Folder for the results.", metavar="D
 
 def demo(
     output: Output = Path("output"),
-    seed: Annotated[int, typer.Option(min=0, help="Of samples, splits and orders.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of samples, splits and orders.")] = 0,
     quick: Annotated[bool, typer.Option(hidden=True)] = False,
 ) -> None:
     """Compare naive Bayes, discem and linear classifiers on data that is already here."""
-    with Meter() as meter:
+    with leaving_at_once:
         from ..report.demo import run_demo
-
+    with Meter() as meter:
         scores, picture = run_demo(output, seed, quick, meter.tell)
     console = Console(highlight=False)
     console.print(_demo_table(scores))
@@ -45,7 +46,11 @@ def demo(
 def reproduce(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="Experiments, or all.", show_default="list them"),
+        typer.Argument(
+            metavar="[NAME]...",
+            help="Experiments to run, or all; without any they are listed.",
+            show_default=False,
+        ),
     ] = None,
     data: Annotated[
         Path | None,
@@ -55,28 +60,31 @@ def reproduce(
             file_okay=False,
             metavar="DIR",
             help="Folder of the data sets, NAME/train.txt.gz and test.txt.gz.",
-            show_default="what can be done without",
+            show_default="none; experiments that need data are left out",
         ),
     ] = None,
     output: Output = Path("output"),
     seeds: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="How many seeds.", show_default="as is right"),
+        typer.Option(
+            min=1, metavar="N", help="How many seeds to run.", show_default="what each needs"
+        ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Little data, few epochs.")] = False,
     jobs: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Processes.", show_default="all cores"),
+        typer.Option(min=1, metavar="N", help="Processes to run.", show_default="one per core"),
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Do finished parts again.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Repeat parts that are finished.")] = False,
 ) -> None:
-    """Redo experiments of the paper, and show them on one page.
+    """Repeat experiments of the paper, and show them on one page.
 
-    What is finished is not done again: an interrupted run goes on where it stopped.
+    What is finished is not repeated: after an interruption the same command does the rest.
     """
-    from joblib import cpu_count  # type: ignore[import-untyped]
+    with leaving_at_once:
+        from joblib import cpu_count  # type: ignore[import-untyped]
 
-    from ..lab import catalogue, page, study
+        from ..lab import catalogue, page, study
 
     if not names:
         _list_experiments()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
+from contextlib import suppress
 from typing import Any
 
 from rich import progress as bars
 from rich.console import Console
 
 _SECONDS_BETWEEN_LINES = 5.0
+_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def screen(file: Any = None) -> Console:
@@ -23,9 +26,21 @@ def one_line(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text)
 
 
+def escaped(text: str) -> str:
+    """The same for messages, in which a name should be told from another."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def counted(n: int, noun: str) -> str:
+    """A number and what it is of: 1 class, 2 classes."""
+    plural = noun + ("es" if noun.endswith("s") else "s")
+    return f"{n:,} {noun if n == 1 else plural}"
+
+
 def to_json(record: dict[str, Any]) -> str:
-    """One JSON line."""
-    return json.dumps(record, ensure_ascii=False)
+    """One JSON line; a label of a model from elsewhere may hold what UTF-8 cannot."""
+    text = json.dumps(record, ensure_ascii=False)
+    return _SURROGATES.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 class Meter:
@@ -77,7 +92,8 @@ class Meter:
         now = time.monotonic()
         if self.lines and now - self.told >= _SECONDS_BETWEEN_LINES:
             self.told = now
-            print(f"discem: {text}", file=sys.stderr, flush=True)
+            with suppress(OSError):  # work does not end for want of a place to tell of it
+                print(f"discem: {text}", file=sys.stderr, flush=True)
 
 
 class Pace:
@@ -87,7 +103,7 @@ class Pace:
         self.meter, self.step = meter, step
         self.documents, self.begun = 0, time.monotonic()
 
-    def passed(self, documents: int, **figures: float) -> None:
+    def passed(self, documents: int, **figures: float | None) -> None:
         self.documents += documents
         rate = self.documents / max(time.monotonic() - self.begun, 1e-9)
         self.meter.tell(f"{self.step} {self.documents:,}", rate=rate, **figures)

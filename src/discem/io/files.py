@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from secrets import token_hex
 from typing import IO, Any, Literal
+
+try:
+    import fcntl
+except ImportError:  # Windows, where files that a killed process leaves behind stay
+    fcntl = None  # type: ignore[assignment]
+
+_TEMPORARY = re.compile(r"\.discem-[0-9a-f]{16}\.part")
 
 
 @contextmanager
@@ -18,11 +27,12 @@ def write_atomically(
 
     What the block writes goes to a temporary file in the same folder, which takes the place of
     `path` when all of it is on the disk. If anything goes wrong before, Ctrl-C included, the
-    temporary file is removed and a file that was there before is as it was.
+    temporary file is removed and a file that was there before is as it was. What a process that
+    was killed has left in the folder is removed by the next one that writes there.
 
     As with `open`, a link leads to its file, a file that is replaced keeps its permissions, and a
     new one has those of the user's umask. What is no file, such as a pipe or ``/dev/null``, cannot
-    be replaced and is written to directly.
+    be replaced and is refused.
 
     Parameters
     ----------
@@ -52,21 +62,20 @@ def write_atomically(
     >>> path.read_text()
     'all of it'
     """
-    encoding = "utf-8" if mode == "w" else None
     old = _status(path)
-    if old is not None and not stat.S_ISREG(old.st_mode):
-        with open(path, mode, encoding=encoding) as file:
-            yield file
-        return
+    refuse_special(path, old)
     permissions = 0o666 if old is None else old.st_mode & 0o777
     target = os.path.realpath(path)
-    temporary = os.path.join(os.path.dirname(target), f".discem-{token_hex(8)}.part")
-
-    def create(name: str, flags: int) -> int:
-        return os.open(name, flags, permissions)  # never open to more people than the old file
-
+    folder = os.path.dirname(target)
+    _remove_orphans(folder)
     try:
-        with open(temporary, mode.replace("w", "x"), encoding=encoding, opener=create) as file:
+        temporary, descriptor = _create(folder, permissions)
+    except OSError as error:
+        error.filename = os.fspath(path)  # the name that the caller knows
+        raise
+    encoding = "utf-8" if mode == "w" else None
+    try:
+        with open(descriptor, mode, encoding=encoding, closefd=fcntl is None) as file:
             if old is not None:
                 os.chmod(temporary, permissions)  # also what the umask took away
             yield file
@@ -75,11 +84,31 @@ def write_atomically(
         os.replace(temporary, target)
     except OSError as error:
         if error.filename == temporary:
-            error.filename = os.fspath(path)  # the name that the caller knows
+            error.filename = os.fspath(path)
         raise
     finally:
         with suppress(OSError):
             os.unlink(temporary)
+        if fcntl is not None:
+            os.close(descriptor)  # and with it the lock: not before the file has its final name
+
+
+def refuse_special(path: str | os.PathLike[str], status: os.stat_result | None = None) -> None:
+    """Raise OSError if there is something at `path` that is no file: a folder, device or pipe."""
+    status = status or _status(path)
+    if status is None or stat.S_ISREG(status.st_mode):
+        return
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, "it is a folder", os.fspath(path))
+    raise OSError(errno.EINVAL, "it is a device or a pipe, not a file", os.fspath(path))
+
+
+def is_same_file(one: str | os.PathLike[str] | int, other: str | os.PathLike[str] | int) -> bool:
+    """Whether two paths, or open files, are one file: also by links, hard ones included."""
+    try:
+        return os.path.samestat(os.stat(one), os.stat(other))
+    except OSError:
+        return False
 
 
 def _status(path: str | os.PathLike[str]) -> os.stat_result | None:
@@ -88,3 +117,55 @@ def _status(path: str | os.PathLike[str]) -> os.stat_result | None:
         return os.stat(path)
     except FileNotFoundError:
         return None
+
+
+# --- temporary files ------------------------------------------------------------------------------
+# Whoever writes one holds a lock on it, which the system lets go of when the process ends, however
+# it ends. So one that can be locked has been left by a process that was killed.
+
+
+def _create(folder: str, permissions: int) -> tuple[str, int]:
+    """A temporary file that was not there before, locked; open to no more people than `path`."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    while True:
+        path = os.path.join(folder, f".discem-{token_hex(8)}.part")
+        descriptor = os.open(path, flags, permissions)
+        if _lock(descriptor) and os.fstat(descriptor).st_nlink:
+            return path, descriptor
+        os.close(descriptor)  # another process took it for an orphan before it was locked
+        with suppress(OSError):
+            os.unlink(path)
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock a file unless another process has; where there are no locks, nobody has."""
+    if fcntl is not None:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:
+            pass
+    return True
+
+
+def _remove_orphans(folder: str) -> None:
+    """Remove our temporary files that no process holds."""
+    if fcntl is None:
+        return
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if _TEMPORARY.fullmatch(entry.name):
+                with suppress(OSError):
+                    _remove_orphan(entry.path)
+
+
+def _remove_orphan(path: str) -> None:
+    descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        status = os.fstat(descriptor)
+        if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid():
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # OSError: it is being written
+            os.unlink(path)
+    finally:
+        os.close(descriptor)

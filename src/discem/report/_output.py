@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from ..exceptions import DiscemError
+from ..io.files import is_same_file, refuse_special
 
 Progress = Callable[[str, float, float | None], None]
 """Called with the name of the step, the share of all work done, and the training loss."""
@@ -29,15 +30,25 @@ def output_folder(path: str | os.PathLike[str]) -> Path:
     return folder
 
 
-def output_file(path: str | os.PathLike[str]) -> Path:
-    """See that a file can be written there, before the work that makes it."""
+def output_file(
+    path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str] | int] = ()
+) -> Path:
+    """See that a file can be written there, before the work that makes it.
+
+    It may be none of `inputs`, paths or open files that the work reads from.
+    """
     file = Path(path)
-    if file.is_dir():
-        raise OutputError(f"cannot write to {file}: it is a folder")
-    if not file.parent.is_dir():
-        raise OutputError(f"cannot write to {file}: there is no folder {file.parent}")
-    if not os.access(file.parent, os.W_OK):
-        raise OutputError(f"cannot write to {file}: no permission to write to {file.parent}")
+    folder = Path(os.path.realpath(file)).parent  # of the file that a link leads to
+    try:
+        refuse_special(file)
+    except OSError as error:
+        raise OutputError(f"cannot write to {file}: {error.strerror}") from error
+    if not folder.is_dir():
+        raise OutputError(f"cannot write to {file}: there is no folder {folder}")
+    if not os.access(folder, os.W_OK):
+        raise OutputError(f"cannot write to {file}: no permission to write to {folder}")
+    if any(is_same_file(file, each) for each in inputs):
+        raise OutputError(f"cannot write to {file}: it is one of the files that are read")
     return file
 
 

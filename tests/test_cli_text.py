@@ -195,7 +195,7 @@ def test_unlabelled_documents_are_learnt_from(good, folder, tmp_path):
 def test_lines_on_stderr_tell_documents_and_loss(run, folder, tmp_path, monkeypatch):
     monkeypatch.setattr("discem.cli._screen._SECONDS_BETWEEN_LINES", 0.0)
     for stream in ([], ["--stream"]):
-        result = run("fit", folder / "train.txt", "-o", tmp_path / "m", *stream)
+        result = run("fit", folder / "train.txt", "-o", tmp_path / "m", "--loss", "ncll", *stream)
         told = result.stderr.splitlines()
         shown = r"discem: (epoch \d+|documents 120)  [\d,]+ documents/s  loss \d\.\d{4}"
         assert any(re.match(shown, line) for line in told), told
@@ -205,6 +205,7 @@ def test_progress_has_the_share_of_all_epochs(folder, tmp_path, monkeypatch):
     told = []
     monkeypatch.setattr(Meter, "tell", lambda self, *args, **more: told.append((args, more)))
     words = ["fit", str(folder / "train.txt"), "-o", str(tmp_path / "m"), "--epochs", "3"]
+    words += ["--loss", "ncll"]  # which has epochs
     assert CliRunner().invoke(cli.app, words).exit_code == 0
     epochs = [(args, more) for args, more in told if args[0] in ("epoch 1", "epoch 2", "epoch 3")]
     assert [args[1] for args, _ in epochs] == pytest.approx([1 / 3, 2 / 3, 1])

@@ -22,7 +22,9 @@ def benchmarks(monkeypatch):
 
 def run(script, *options):
     command = [sys.executable, str(BENCHMARKS / script), *map(str, options)]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 def test_text_prints_and_writes_every_method(tmp_path):

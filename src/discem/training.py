@@ -289,6 +289,7 @@ class Plan:
     callback: Callable[[Record], bool] | None = None  # says whether to stop
     solved: bool = False  # the start is the optimum: look at it, and learn nothing
     guarded: bool = True  # go back and shorten the steps where they lead astray
+    hasty: bool = False  # judge few rows by their first epochs, too
 
 
 def train(
@@ -300,7 +301,8 @@ def train(
     """
     epochs = 1 if plan.solved else plan.epochs
     progress, guard = Progress(plan.verbose, epochs, len(rows)), Guard(learner, data, rows, plan)
-    patience = Patience(plan.tol, plan.patience, least=_FEW / max(len(rows), 1))
+    least = 0.0 if plan.hasty else min(_FEW / max(len(rows), 1), _SOME)
+    patience = Patience(plan.tol, plan.patience, least)
     kept, best, done = None, np.inf, False
     while not done and patience.epochs < epochs:
         order = rng.permutation(rows) if plan.shuffle else rows
@@ -339,7 +341,7 @@ class Patience:
 
     def __init__(self, tol: float | None, patience: int, least: float = 0.0):
         self.tol, self.patience = tol, patience
-        self.least = min(least, _SOME)  # epochs before there is anything to be seen
+        self.least = least  # epochs before there is anything to be seen
         self.epochs = 0
         self.forget()
 
@@ -394,7 +396,7 @@ class Guard:
 
     def __init__(self, learner: Learner, data: Data, rows: np.ndarray, plan: Plan):
         self.learner, self.data, self.rows, self.guarded = learner, data, rows, plan.guarded
-        self.failed = False
+        self.failed, self.schedule = False, learner.rule.schedule
         self.tol = plan.tol or 1e-3  # what is no loss
         self.active = not plan.solved and (plan.guarded or plan.tol is not None)
         if not self.active:
@@ -427,7 +429,11 @@ class Guard:
         return True
 
     def end(self, last: float) -> None:
-        """Go back to the best epoch if the objective of the last is above; see that it gained."""
+        """Go back to the best epoch if the objective of the last is above; see that it gained.
+
+        What comes next, such as a stream, takes its own steps, not those shortened here.
+        """
+        self.learner.rule = self.learner.rule._replace(schedule=self.schedule)
         if self.active and self.guarded and last > self.least + self.tol:
             self._go_back()
         if not self.active or not self._rose():

@@ -20,6 +20,9 @@ def main(*words: str) -> None:
             raise SystemExit(2) from None
     try:
         run(words)
+    except KeyboardInterrupt:  # while commands are made ready: those that run hear it themselves
+        print("discem: interrupted", file=sys.stderr)
+        raise SystemExit(130) from None
     finally:
         ignore_from_now_on()
 

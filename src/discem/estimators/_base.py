@@ -517,6 +517,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
             self._solved(targets),
             (self.step == "auto" or self._step_is_ours)
             and not isinstance(self.learner_.rule.projection, Check),
+            self.n_iter_no_change != "auto",
         )
 
     def _after_epoch(self, record: Record) -> bool:

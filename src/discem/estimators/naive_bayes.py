@@ -263,6 +263,7 @@ class MultinomialNB(CountClassifier):
         chosen = self._choose(batch)
         options = {name: chosen[name] for name in chosen if name in self.get_params(deep=False)}
         with self._taking(options):
+            self._step_is_ours |= "step" in chosen
             super().fit(X, y, sample_weight)
         self.chosen_ = chosen
         if "temperature" in chosen and batch.targets.labelled.all():
@@ -287,11 +288,13 @@ class MultinomialNB(CountClassifier):
     def _taking(self, options: dict[str, Any]) -> Iterator[None]:
         """Let options be as they were chosen, for as long as it takes."""
         given = {name: getattr(self, name) for name in options}
+        step_is_ours = self._step_is_ours
         try:
             self.set_params(**options)
             yield
         finally:
             self.set_params(**given)
+            self._step_is_ours = step_is_ours
 
     def _defaults(self) -> dict[str, Any]:
         """What is taken where nothing is tried."""

@@ -492,8 +492,7 @@ class TextClassifier(_input.Named, Shared, ClassifierMixin, BaseEstimator):
         try:
             model.fit(rows, y, weights)
         finally:
-            model.callback = None
-            del model._step_is_ours
+            model.callback, model._step_is_ours = None, False
 
     # --- choosing ---------------------------------------------------------------------------------
 

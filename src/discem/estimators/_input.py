@@ -235,9 +235,14 @@ def missing_labels(y: np.ndarray) -> np.ndarray:
     """Which rows are unlabelled."""
     if y.dtype.kind == "f":
         return np.isnan(y)
-    if y.dtype == object:
+    if y.dtype == object and not _is_all_text(y):
         return np.array([_is_missing(v) for v in y], dtype=bool)
     return np.zeros(len(y), dtype=bool)
+
+
+def _is_all_text(y: np.ndarray) -> bool:
+    """What most labels are, found out fast."""
+    return set(map(type, y)) == {str}
 
 
 def _is_missing(value) -> bool:
@@ -251,10 +256,11 @@ def _known(y: np.ndarray) -> np.ndarray:
     known = y[~missing_labels(y)]
     if y.dtype != object or not len(known):
         return known
-    text = np.array([isinstance(v, str) for v in known])
-    if text.any() and not text.all():
-        one, other = known[text][0], known[~text][0]
-        raise InputError(f"y mixes text, as {one!r}, with other labels, as {other!r}")
+    if not _is_all_text(known):
+        text = np.array([isinstance(v, str) for v in known])
+        if text.any() and not text.all():
+            one, other = known[text][0], known[~text][0]
+            raise InputError(f"y mixes text, as {one!r}, with other labels, as {other!r}")
     return np.array(known.tolist())
 
 

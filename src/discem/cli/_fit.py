@@ -288,7 +288,8 @@ def _fit_in_memory(
             raise OptionError(
                 f"--min-df {model.min_df}: no word is in so many documents"
             ) from error
-        if not interrupts.received or not model.__sklearn_is_fitted__():
+        learnt = model.__sklearn_is_fitted__() and model.history_  # an epoch at least
+        if not interrupts.received or not learnt:
             raise
         with interrupts.held():
             _save(model, output)

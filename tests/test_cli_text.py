@@ -389,6 +389,25 @@ def test_a_stream_that_is_interrupted_is_saved(signum, code, run, folder, tmp_pa
     assert signal.getsignal(signum) is not None and os.listdir(tmp_path) == ["m"]
 
 
+def test_control_c_before_an_epoch_leaves_the_model_that_was_there(
+    run, folder, tmp_path, monkeypatch
+):
+    """All words are counted, and a model has begun, but nothing is learnt."""
+
+    def strike(self, *args, **more):
+        os.kill(os.getpid(), signal.SIGINT)
+        return learn(self, *args, **more)
+
+    learn = discem.training.Learner.learn
+    monkeypatch.setattr(discem.training.Learner, "learn", strike)
+    (tmp_path / "m").write_bytes(b"before")
+    fixed = ["--loss", "ncll", "--weighting", "tfidf", "--epochs", "2"]
+    result = run("fit", folder / "train.txt", "-o", tmp_path / "m", *fixed)
+    assert result.exit_code == 130
+    assert result.stderr.splitlines()[-1] == "discem: interrupted"
+    assert (tmp_path / "m").read_bytes() == b"before"
+
+
 def test_control_c_keeps_a_fit_so_far(run, folder, tmp_path, monkeypatch):
     monkeypatch.setattr(Meter, "tell", send(signal.SIGINT, "epoch 1"))
     result = run("fit", folder / "train.txt", "-o", tmp_path / "m", "--loss", "ncll")

@@ -140,6 +140,7 @@ class Learner:
         """Take one pass, and return what was measured; `show(rows, figures)` may watch."""
         figures = np.zeros(len(FIGURES))
         self.own()
+        self._model = None  # at once: Ctrl-C may come when the state has changed already
         for done in self.engine.learn(
             self.state, self.rule, self.t, data, order, figures, self._chunk(data.rows)
         ):

@@ -493,8 +493,6 @@ class TextClassifier(_input.Named, Shared, ClassifierMixin, BaseEstimator):
             model.fit(rows, y, weights)
         finally:
             model.callback, model._step_is_ours = None, False
-            if model is self.model_:  # also if it was interrupted before an epoch was reported
-                model.temperature_ = self.chosen_["temperature"]
 
     # --- choosing ---------------------------------------------------------------------------------
 

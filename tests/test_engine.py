@@ -502,6 +502,17 @@ def test_a_snapshot_brings_everything_back(family):
         assert not np.array_equal(after, flat(trained.model))
 
 
+def test_a_snapshot_has_the_beginning_of_its_average():
+    """Else what went back to its start would average from a step that is yet to come."""
+    X, y = tiny.data("gaussian", n=30)
+    trained = tiny.learner(tiny.begin("gaussian", X, y, average=True), NCLL(), inverse(0.1), 30)
+    kept = trained.snapshot()
+    tiny.learn(trained, X, y).forget(3)
+    assert trained.rule.since == 27
+    trained.restore(kept)
+    assert (trained.t, trained.rule.since) == (0, 0)
+
+
 @every_family
 def test_a_restart_goes_on_averaging(family):
     """The state is the only record of an average, and a learner that keeps one goes on to."""

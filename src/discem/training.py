@@ -66,6 +66,7 @@ class Snapshot(NamedTuple):
 
     state: Any
     t: int
+    since: int  # the step from which on its average is taken
 
 
 @savable
@@ -108,11 +109,12 @@ class Learner:
 
     def snapshot(self) -> Snapshot:
         """Keep what is there now."""
-        return Snapshot(deepcopy(self.state), self.t)
+        return Snapshot(deepcopy(self.state), self.t, self.rule.since)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Go back to a snapshot, which may be used again."""
         self.state, self.t, self._model = deepcopy(snapshot.state), snapshot.t, None
+        self.rule = self.rule._replace(since=snapshot.since)
 
     def restart(self, state: Any) -> None:
         """Go on from another state; where an average was kept, a new one starts."""
@@ -412,6 +414,7 @@ class Guard:
         """Put the objective on record; where it is above the start, go back there, if we may."""
         if not self.active:
             return False
+        now = None
         if models.averages(self.learner.state):
             now = self.learner.objective(self.data, self.sample)
             record["objective"] = now.value
@@ -423,7 +426,7 @@ class Guard:
         else:
             suspect = not record["loss"] <= float(self.begun.losses.sum()) / self.begun.weight
             astray = False
-        if not (self.guarded and (astray or (suspect and self._rose()))):
+        if not (self.guarded and (astray or (suspect and self._rose(now)))):
             return False
         self._begin_again()
         record["went_back"] = 1.0
@@ -466,9 +469,10 @@ class Guard:
             schedule=scale(rule.schedule, _SHORTER), since=self.learner.t
         )
 
-    def _rose(self) -> bool:
-        """Whether the objective is above that of the start, by all rows if need be."""
-        rise, error = self.learner.objective(self.data, self.sample).rise(self.begun)
+    def _rose(self, now: Objective | None = None) -> bool:
+        """Whether the objective, `now` by the sample, is above the start's; by all if need be."""
+        now = now or self.learner.objective(self.data, self.sample)
+        rise, error = now.rise(self.begun)
         if self.sample is self.rows or not abs(rise) <= _CERTAIN * error:
             return not rise <= 0
         now = self.learner.objective(self.data, self.rows)

@@ -203,7 +203,6 @@ class GenerativeClassifier(Joint, BaseEstimator):
         self.learner_.check(K, d)
         self._resolve_prior(family, d)
         self._resolve_projection(loss)
-        check_random_state(self.random_state)
         given = self.class_weight
         if not isinstance(given, dict):
             demand(given is None or given == "balanced", "class_weight is unknown")

@@ -143,6 +143,19 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_free_all)
 
 
+def _inside(lock: ModelLock, enter: Callable[[int], None], thread: int, method, *args, **kwargs):
+    """Call a method between entering a lock and leaving it."""
+    try:
+        enter(thread)
+        return method(*args, **kwargs)
+    finally:
+        try:
+            lock.leave(thread)
+        except BaseException:  # Ctrl-C on the way out; others wait for us to be gone
+            lock.leave(thread)
+            raise
+
+
 def reads(method: Method) -> Method:
     """A method that asks a model, and changes nothing."""
 
@@ -151,15 +164,7 @@ def reads(method: Method) -> Method:
         lock, thread = _lock_of(self), get_ident()
         if thread in lock.readers or thread == lock.writer:
             return method(self, *args, **kwargs)
-        try:
-            lock.read(thread)
-            return method(self, *args, **kwargs)
-        finally:
-            try:
-                lock.leave(thread)
-            except BaseException:  # Ctrl-C on the way out; others wait for us to be gone
-                lock.leave(thread)
-                raise
+        return _inside(lock, lock.read, thread, method, self, *args, **kwargs)
 
     return call  # type: ignore[return-value]
 
@@ -175,15 +180,7 @@ def writes(method: Method) -> Method:
                 return method(self, *args, **kwargs)
         if thread in lock.readers:  # it would wait for itself
             raise RuntimeError("a model cannot be trained by what it calls to make a prediction")
-        try:
-            lock.write(thread)
-            return method(self, *args, **kwargs)
-        finally:
-            try:
-                lock.leave(thread)
-            except BaseException:  # Ctrl-C on the way out; others wait for us to be gone
-                lock.leave(thread)
-                raise
+        return _inside(lock, lock.write, thread, method, self, *args, **kwargs)
 
     return call  # type: ignore[return-value]
 

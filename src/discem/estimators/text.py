@@ -243,7 +243,6 @@ class TextClassifier(_input.Named, Shared, ClassifierMixin, BaseEstimator):
         """Refuse what training cannot have left: the model may come from anywhere."""
         self._check_options()
         self._new_bag().check_options()
-        check_random_state(self.random_state)
         fitted = self._fitted
         demand(isinstance(fitted, Fitted), "it is not fitted")
         demand(isinstance(fitted.bag, Bag), "it has no words")

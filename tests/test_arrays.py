@@ -23,6 +23,10 @@ PRIORS = {
     "gaussian": [None, NormalBetaPrime(), PaperNormalGamma()],
     "words": [None],
     "exponential": [None],
+    "categorical": [None],
+    "bernoulli": [None],
+    "poisson": [None],
+    "lognormal": [None, NormalBetaPrime()],
 }
 CASES = [(family, prior) for family in FAMILIES for prior in PRIORS[family]]
 
@@ -146,6 +150,12 @@ def at(block, mu):
         return block._replace(factors=np.stack([m, mu[..., 1] - m**2]))
     if hasattr(block, "means"):
         return block._replace(means=mu[..., 0].T)
+    if hasattr(block, "rates"):
+        return block._replace(rates=mu[..., 0].T)
+    if hasattr(block, "base"):
+        lazy = np.zeros_like(block.lazy)
+        lazy[0] = 1.0
+        return block._replace(base=mu.reshape(len(mu), -1).T, lazy=lazy)
     return block._replace(
         counts=mu[:, 0].T.copy(),
         total=mu[:, 0].sum(axis=1),

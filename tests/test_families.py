@@ -16,7 +16,7 @@ from tiny import log_joint
 
 from discem import Check, Dirichlet, Interior, NormalGamma, PaperNormalGamma, _compile, models
 from discem.engines.sequential import sweep
-from discem.families import FAMILIES, gaussian, words
+from discem.families import FAMILIES, categorical, gaussian, words
 from discem.losses import LOSSES, NLL, value_and_weights
 from discem.models import update
 from discem.schedules import constant
@@ -246,10 +246,25 @@ def _exponential_penalty(block, theta):
     return (block.prior.nu * (np.log(m) + block.prior.mean / m)).sum()
 
 
+def _levels_penalty(block, theta):
+    log_p = theta - logsumexp(theta, axis=-1, keepdims=True)
+    centre = block.prior.centre.reshape(theta.shape[1:])
+    return -(block.prior.nu[:, None] * centre * log_p).sum()
+
+
+def _poisson_penalty(block, theta):
+    m = np.exp(theta[..., 0])
+    return (block.prior.nu * (m - block.prior.rate * np.log(m))).sum()
+
+
 PENALTY = {  # -ln prior from its definition, in the units of the state
     "words": _words_penalty,
     "gaussian": _gaussian_penalty,
     "exponential": _exponential_penalty,
+    "lognormal": _gaussian_penalty,
+    "categorical": _levels_penalty,
+    "bernoulli": _levels_penalty,
+    "poisson": _poisson_penalty,
 }
 
 
@@ -558,6 +573,10 @@ HELD = {
     "gaussian": lambda model: [model.classes.counts, model.features.factors],
     "words": lambda model: [model.classes.counts, expected_counts(model.features)],
     "exponential": lambda model: [model.classes.counts, model.features.means],
+    "lognormal": lambda model: [model.classes.counts, model.features.factors],
+    "categorical": lambda model: [model.classes.counts, categorical.shares(model.features)],
+    "bernoulli": lambda model: [model.classes.counts, categorical.shares(model.features)],
+    "poisson": lambda model: [model.classes.counts, model.features.rates],
 }
 
 

@@ -70,3 +70,27 @@ class Dirichlet(NamedTuple):
 
     alpha: Any = None
     strength: float = 0.05
+
+
+@savable
+class Levels(NamedTuple):
+    """Prior of the levels of a category, in pseudo-observations of each class.
+
+    It adds ``-nu sum_l centre_l ln p_l`` to the loss of each factor: `nu` observations that are
+    distributed as `centre` says, by default as the levels of the column are in all classes
+    together. None is 2 for each level, 20 at most; components of a class share them.
+    """
+
+    nu: Any = None
+    centre: Any = None
+
+
+@savable
+class Gamma(NamedTuple):
+    """Prior of the rate of a Poisson factor: `nu` observations whose mean is `rate`.
+
+    It adds ``nu (m - rate ln m)`` to the loss of each factor; None is the mean of the column.
+    """
+
+    nu: float = 2.0
+    rate: Any = None

@@ -85,6 +85,21 @@ def _slow_down_check(projection, pull, share):
 
 
 @generic
+def most_lost(projection):
+    """The share of itself that a probability may lose in one step; its class has others to give."""
+
+
+@most_lost.register(Interior)
+def _most_lost_interior(projection):
+    return projection.share
+
+
+@most_lost.register(Check)
+def _most_lost_check(projection):
+    return 1.0 - 1e-6  # next to nothing is what it is lifted to
+
+
+@generic
 def positive(projection, count, change, floor):
     """Land a single positive count: the new count, and 1 if the step was shortened."""
 

@@ -293,6 +293,7 @@ class Plan:
     solved: bool = False  # the start is the optimum: look at it, and learn nothing
     guarded: bool = True  # go back and shorten the steps where they lead astray
     hasty: bool = False  # judge few rows by their first epochs, too
+    hide: Callable[[Any, Any], Any] | None = None  # rows, rng -> these rows, some cells missing
 
 
 def train(
@@ -300,9 +301,14 @@ def train(
 ) -> None:
     """Train on `rows`, epoch after epoch; with rows `held` out, keep the model that is best there.
 
-    After an interruption the learner has learnt what it has learnt so far.
+    With `plan.hide` each epoch sees other cells of the rows, and what training makes small is
+    judged by cells hidden once and for all. After an interruption the learner has learnt what it
+    has learnt so far.
     """
     epochs = 1 if plan.solved else plan.epochs
+    hide, complete = plan.hide, data
+    if hide is not None:
+        data = complete._replace(rows=hide(complete.rows, rng))
     progress, guard = Progress(plan.verbose, epochs, len(rows)), Guard(learner, data, rows, plan)
     least = 0.0 if plan.hasty else min(_FEW / max(len(rows), 1), _SOME)
     patience = Patience(plan.tol, plan.patience, least)
@@ -310,12 +316,13 @@ def train(
     while not done and patience.epochs < epochs:
         order = rng.permutation(rows) if plan.shuffle else rows
         pass_over = learner.look if plan.solved else learner.epoch
-        record = pass_over(data, order, progress.rows)
+        seen = data if hide is None else complete._replace(rows=hide(complete.rows, rng))
+        record = pass_over(seen, order, progress.rows)
         if guard.watch(record):
             kept, best = None, np.inf
             patience.forget()
         if len(held):
-            record |= learner.measure(data, held, "validation_")
+            record |= learner.measure(complete, held, "validation_")
             if record["validation_loss"] < best:
                 kept, best = learner.snapshot(), record["validation_loss"]
             done = patience.ends(record["validation_loss"])
@@ -324,7 +331,7 @@ def train(
         else:
             done = patience.ends(patience.calm(record["loss"]))
         if plan.rescore:
-            record |= learner.measure(data, rows, "rescored_")
+            record |= learner.measure(complete, rows, "rescored_")
         progress.epoch(record)
         done |= plan.callback is not None and plan.callback(record)
     if kept is not None:

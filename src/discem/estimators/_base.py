@@ -200,8 +200,8 @@ class GenerativeClassifier(Joint, BaseEstimator):
         kind = type(self.learner_.state)
         demand(kind is self._model, f"it holds a {kind.__name__}, not a {self._model.__name__}")
         self._check_family(family)
-        self.learner_.check(K, d)
-        self._resolve_prior(family, d)
+        self.learner_.check(K, self._width())
+        self._resolve_prior(family, self._width())
         self._resolve_projection(loss)
         given = self.class_weight
         if not isinstance(given, dict):
@@ -221,6 +221,10 @@ class GenerativeClassifier(Joint, BaseEstimator):
         if names is not None:
             named = isinstance(names, np.ndarray) and names.shape == (d,)
             demand(named and all(isinstance(name, str) for name in names), "columns lack names")
+
+    def _width(self) -> Any:
+        """The number of features, as the family counts them."""
+        return self.n_features_in_
 
     def _check_family(self, family: Family) -> None:
         """Refuse a family that this estimator cannot have chosen."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from typing import Any
 
@@ -15,13 +16,16 @@ from sklearn.utils.validation import check_is_fitted
 from .. import models
 from .._checks import check_plain, demand
 from .._kinds import savable
-from ..exceptions import OptionError, warn
-from ..families import FAMILIES, Family, family_of, gaussian, words
+from ..exceptions import InputError, OptionError, warn
+from ..families import FAMILIES, Family, gaussian, words
+from ..io.columns import FAMILIES as COLUMN_FAMILIES
+from ..io.tables import Layout
 from ..models.mixture import Mixture, perturbed
 from . import _input
 from ._base import Batch, GenerativeClassifier
 from ._components import find_components
 from ._docs import documented
+from ._tables import TABLE, Encoded, hider, is_table, width
 from ._threads import reads, writes
 
 _SIZES = (1, 2, 4, 8)  # the numbers of components that "auto" compares
@@ -34,17 +38,25 @@ _DEAD = 0.01  # of an even share: a component with less takes no part
 class MixtureClassifier(GenerativeClassifier):
     """A mixture of naive Bayes models inside each class, trained under NLL, NCLL or hinge.
 
-    p(x | y) is a sum over components, each a product of normal distributions or a multinomial over
-    words. Which component a row belongs to is never observed: it is summed out exactly, as are
-    missing cells (NaN).
+    p(x | y) is a sum over components, each a product of distributions of the columns (normal,
+    log-normal, Poisson, of categories ..) or a multinomial over words. Which component a row
+    belongs to is never observed: it is summed out exactly, as are missing cells.
 
     Parameters
     ----------
     n_components : int, dict from class to int, or "auto", default=2
         Components per class; a class with fewer distinct rows has fewer. "auto" compares 1, 2, 4
         and 8 by the log-loss of a fifth of the rows, then trains on all (`partial_fit`: 2).
-    family : {{"auto", "gaussian", "words"}}, default="auto"
-        What p(x | y, component) is made of. "auto" is words for sparse input, else Gaussian.
+    families : "auto", name, or dict from column to name, default="auto"
+        What p(x | y, component) is made of. "auto" is "words" for sparse input, "gaussian" for an
+        array of numbers, and for any other table what the content of each column asks for, see
+        `TableClassifier`; a dict names some columns, the rest is "auto". Names are "words" and
+        "gaussian", "lognormal", "hurdle", "poisson", "bernoulli", "categorical" for columns.
+    hide : float, default=0.0
+        The largest share of a row's cells that an epoch hides, so that the model is good on any
+        subset of the cells; 0 hides none. Tables only.
+    missing : {{"ignore", "informative"}}, default="ignore"
+        Whether it says something of the class that a cell is missing. Tables only.
     unlabelled : label or None, default=None
         A label that stands for none, such as -1, beside None and NaN, which always do.
     {loss}
@@ -67,6 +79,8 @@ class MixtureClassifier(GenerativeClassifier):
         ``ln p(word | component)``, of components over words.
     n_components_ : array of shape (n_classes,)
     family_ : str
+    families_ : dict from column to str
+        Of tables: what each column was taken for, and why.
     {attributes}
 
     Examples
@@ -84,7 +98,9 @@ class MixtureClassifier(GenerativeClassifier):
         self,
         n_components=2,
         *,
-        family="auto",
+        families="auto",
+        hide=0.0,
+        missing="ignore",
         unlabelled=None,
         loss="ncll",
         prior="data",
@@ -107,6 +123,7 @@ class MixtureClassifier(GenerativeClassifier):
         callback=None,
         random_state=None,
         verbose=0,
+        family="deprecated",
     ):
         super().__init__(
             loss=loss,
@@ -132,21 +149,78 @@ class MixtureClassifier(GenerativeClassifier):
             verbose=verbose,
         )
         self.n_components = n_components
-        self.family = family
+        self.families = families
+        self.hide = hide
+        self.missing = missing
         self.unlabelled = unlabelled
+        self.family = family
 
     # --- the family -------------------------------------------------------------------------------
 
     _model = Mixture
     _mixed = True
 
+    _of_input = ("feature_names_in_", "layout_")
+    _attributes = (*GenerativeClassifier._attributes, "layout_")
+    layout_: Layout
+
+    def _named_families(self) -> Any:
+        return self.families if self.family == "deprecated" else self.family
+
     def _choose_family(self, X) -> Family:
-        name = "words" if sp.issparse(X) else "gaussian"
-        return FAMILIES[name if self.family == "auto" else self.family]
+        if isinstance(X, Encoded):
+            return TABLE
+        named = self._named_families()
+        return FAMILIES[named if named != "auto" else "words" if sp.issparse(X) else "gaussian"]
 
     def _check_family(self, family):
-        demand(family.name in FAMILIES, f"its rows are of an unknown family {family.name!r}")
+        if hasattr(self, "layout_"):
+            demand(isinstance(self.layout_, Layout), "it does not know its columns")
+            self.layout_.check()
+            demand(family.name == TABLE.name, "its rows are not those of a table")
+            same = len(self.layout_.columns) == self.n_features_in_
+            demand(same, "its columns are not those of its table")
+        else:
+            demand(family.name in FAMILIES, f"its rows are of an unknown family {family.name!r}")
         check_plain("unlabelled", self.unlabelled)
+
+    def _width(self) -> Any:
+        return width(self.layout_) if hasattr(self, "layout_") else self.n_features_in_
+
+    def _encoded(self, X, fresh: bool, stream: bool) -> Any:
+        """Tables that need more than an array of numbers are read by their columns."""
+        if isinstance(X, Encoded):
+            return X
+        if not fresh:
+            if not hasattr(self, "layout_"):
+                return X
+            layout = self.layout_.extended(X) if stream else self.layout_
+            return Encoded(layout.encode(X), layout)
+        named = self._named_families()
+        if not is_table(X, named):
+            return X
+        layout = Layout.learn(X, named, self.missing == "informative", 1 if stream else 2)
+        return Encoded(layout.encode(X), layout)
+
+    def _read(self, X, family, fresh, grows=False):
+        X = self._encoded(X, fresh, False)
+        if not isinstance(X, Encoded):
+            return super()._read(X, family, fresh, grows)
+        found = {"layout_": X.layout, "n_features_in_": X.shape[1]}
+        if X.layout.named:
+            names = [str(column.name) for column in X.layout.columns]
+            found["feature_names_in_"] = np.array(names, dtype=object)
+        return X, found
+
+    def _view(self, X, family):
+        return X.view() if isinstance(X, Encoded) else super()._view(X, family)
+
+    @property
+    def families_(self) -> dict:
+        check_is_fitted(self)
+        if not hasattr(self, "layout_"):
+            raise AttributeError("only models of tables have families_")
+        return self.layout_.families_
 
     @property
     def family_(self) -> str:
@@ -170,6 +244,15 @@ class MixtureClassifier(GenerativeClassifier):
 
     @writes
     def learn_batch(self, batch):
+        if isinstance(batch.X, Encoded):
+            if self.__sklearn_is_fitted__() and batch.X.layout is not self.layout_:
+                grown = models.with_features(self.learner_.state, width(batch.X.layout))
+                self.learner_.restart(grown)
+                self.layout_ = batch.X.layout
+            if self.hide > 0:
+                rng = np.random.RandomState(int(getattr(self, "_seen", 0)) % 2**31)
+                rows = hider(batch.X.layout, self.hide)(batch.rows, rng)
+                batch = batch._replace(rows=rows)
         super().learn_batch(batch)
         self._warn_of_the_dead()
         return self
@@ -184,8 +267,18 @@ class MixtureClassifier(GenerativeClassifier):
 
     def _check_options(self) -> None:
         super()._check_options()
-        if self.family not in ("auto", *FAMILIES):
-            raise OptionError(f"family={self.family!r} is unknown: use 'auto' or {list(FAMILIES)}")
+        named = self._named_families()
+        if self.family != "deprecated":
+            warn("the option family= is called families= now", FutureWarning)
+        if isinstance(named, str) and named not in ("auto", *FAMILIES, *COLUMN_FAMILIES):
+            known = sorted({"auto", *FAMILIES, *COLUMN_FAMILIES})
+            raise OptionError(f"families={named!r} is unknown: use one of {known}")
+        if not isinstance(named, str | dict):
+            raise OptionError(f"families={named!r} must be a name, or names by column")
+        if not (isinstance(self.hide, _input.NUMBER) and 0 <= self.hide < 1):
+            raise OptionError(f"hide={self.hide!r} must be a number from 0 to below 1")
+        if self.missing not in ("ignore", "informative"):
+            raise OptionError(f"missing={self.missing!r} must be 'ignore' or 'informative'")
         sizes = self.n_components.values() if isinstance(self.n_components, dict) else None
         for size in [self.n_components] if sizes is None else sizes:
             if not _input.is_count(size) and not (sizes is None and size == "auto"):
@@ -197,8 +290,10 @@ class MixtureClassifier(GenerativeClassifier):
     def _check_data(
         self, X, y, sample_weight, fresh, classes=None, stream=False, grows=False
     ) -> Batch:
-        y = self._unmark(y)
+        y, X = self._unmark(y), self._encoded(X, fresh, stream)
         batch = super()._check_data(X, y, sample_weight, fresh, classes, stream, grows)
+        if isinstance(batch.X, Encoded) and not any(part.shape[1] for part in batch.X.cells):
+            raise InputError("no column of the table varies: there is nothing to learn from")
         if fresh:
             self._wanted(self.n_components, batch.classes)
         if fresh and not stream and isinstance(self.n_components, dict):
@@ -232,13 +327,14 @@ class MixtureClassifier(GenerativeClassifier):
         losses = []
         for size in _SIZES:
             options: dict[str, Any] = {"callback": None, "verbose": 0, "unlabelled": None}
-            options |= {"family": batch.family.name, "warm_start": False}
+            options["warm_start"] = False
             trial = clone(self).set_params(n_components=size, **options)
             trial.random_state = rng.randint(2**31)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                trial.fit(X[~held], y[~held], weights[~held])
-            figures = trial.predict_log_proba(X[held])[np.arange(held.sum()), targets.codes[held]]
+                trial.fit(_some(X, ~held), y[~held], weights[~held])
+            found = trial.predict_log_proba(_some(X, held))
+            figures = found[np.arange(held.sum()), targets.codes[held]]
             losses.append(-float(figures @ weights[held]))
         return _SIZES[int(np.argmin(losses))]
 
@@ -246,7 +342,8 @@ class MixtureClassifier(GenerativeClassifier):
         size: Any = self.n_components
         if size == "auto":
             size = 2 if stream else self._choose_size(batch)
-        family, rows, weights, d = batch.family, batch.rows, batch.weights, batch.X.shape[1]
+        family, rows, weights = batch.family, batch.rows, batch.weights
+        d = width(batch.X.layout) if isinstance(batch.X, Encoded) else batch.X.shape[1]
         wanted = self._wanted(size, batch.classes)
         points = family.points(rows, weights, d)
         components, sizes = find_components(points, batch.targets, weights, wanted, stream, rng)
@@ -272,6 +369,12 @@ class MixtureClassifier(GenerativeClassifier):
 
     def _auto_step(self, family, n, state):
         return super()._auto_step(family, n, state.parts)
+
+    def _plan(self, targets):
+        plan = super()._plan(targets)
+        if not (self.hide > 0 and hasattr(self, "layout_")):
+            return plan
+        return dataclasses.replace(plan, hide=hider(self.layout_, self.hide))
 
     def _wanted(self, size: Any, classes: np.ndarray) -> list[int]:
         """The number of components of each class."""
@@ -404,3 +507,7 @@ class MixtureClassifier(GenerativeClassifier):
         tags.input_tags.positive_only = not any(each.negative for each in accepts)
         tags.classifier_tags.poor_score = tags.input_tags.positive_only  # as in MultinomialNB
         return tags
+
+
+def _some(X: Any, rows: np.ndarray) -> Any:
+    return X.take(rows) if isinstance(X, Encoded) else X[rows]

@@ -5,7 +5,7 @@ the only place that hears of it. `docs/add-a-family.md` writes one.
 """
 
 from .._checks import check_array, check_number
-from . import gaussian, product, words
+from . import bernoulli, categorical, gaussian, lognormal, poisson, product, words
 from ._protocol import (
     LEVERAGE,
     PENDING,

@@ -243,7 +243,7 @@ class GaussianFamily(Family):
                 v = np.repeat(v0, K, axis=1)
         units = np.stack([shift, scale, np.log(scale) + 0.5 * np.log(2 * np.pi)])
         factors = np.ascontiguousarray(np.stack([m.T, v.T]))
-        return Gaussian(units, mass, factors, np.zeros((0, K, d)), np.zeros(1), prior)
+        return self.state(units, mass, factors, np.zeros((0, K, d)), np.zeros(1), prior)
 
     def averaged(self, block):
         if not block.lags.size:
@@ -455,12 +455,14 @@ _NARROW = 1e-290
 
 @add_scores.register(Gaussian)
 def _add_scores(block, rows, i, a, room):
+    if block.mass.shape[0] == 0:
+        return
     volume, exponent = 0, 1  # rows of `room.numbers`: the volume of what is missing
     K, work = a.shape[0], room.work
     missing = read_row(rows.values[i], block.units, block.mass, work)
     for k in range(K):
         squares, leverage = distances(work, block.factors[MEAN, k], room.precisions[k])
-        a[k] -= 0.5 * (squares + room.log_volumes[k])
+        a[k] += rows.base[i] - 0.5 * (squares + room.log_volumes[k])
         share = room.numbers[SHARES, k] * room.numbers[SLOWNESS, k]
         room.numbers[LEVERAGE, k] += leverage / share
     if missing == 0.0:
@@ -847,6 +849,8 @@ def change_mass(block, decay, pull, floor, projection, work):
 
 @move.register(Gaussian)
 def _move(block, rows, i, r, decay, pull, floor, projection, room):
+    if block.mass.shape[0] == 0:
+        return 0
     work, mass = room.work, block.mass
     missing = read_row(rows.values[i], block.units, mass, work)
     even = missing == 0.0 and all_alike(mass)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from .._checks import demand
 from .._kinds import savable
@@ -127,6 +128,10 @@ class ProductFamily(Family):
 
     def auto_average(self, generative):
         return any(self._each("auto_average", _both(generative)))
+
+    def points(self, rows, weights, n_features):
+        parts = self._each("points", rows, _both(weights), n_features)
+        return (sp.hstack if any(map(sp.issparse, parts)) else np.hstack)(parts)
 
     def example(self, codes, n_features, rng):
         return Pair(*self._each("example", _both(codes), n_features, _both(rng)))

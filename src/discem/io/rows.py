@@ -12,6 +12,22 @@ class DenseRows(NamedTuple):
     """Rows of an (n, d) table; NaN is a missing cell."""
 
     values: np.ndarray
+    base: np.ndarray  # (n,) ln h(x): what all classes share of ``ln p(x | k)``
+
+    @property
+    def n_rows(self) -> int:
+        return self.values.shape[0]
+
+    @property
+    def n_cells(self) -> int:
+        """Stored cells of all rows."""
+        return self.values.size
+
+
+class CodeRows(NamedTuple):
+    """Rows of an (n, d) table of levels, by number; -1 is a missing cell."""
+
+    values: np.ndarray
 
     @property
     def n_rows(self) -> int:
@@ -63,8 +79,16 @@ def _view(array, dtype) -> np.ndarray:
     return view
 
 
-def dense_rows(X: np.ndarray) -> DenseRows:
-    return DenseRows(_view(X, np.float64))
+def dense_rows(X: np.ndarray, base: np.ndarray | None = None) -> DenseRows:
+    shared = np.zeros(len(X)) if base is None else base
+    return DenseRows(_view(X, np.float64), _view(shared, np.float64))
+
+
+def code_rows(X: np.ndarray) -> CodeRows:
+    """View whole numbers as rows of levels; what is negative or NaN is missing."""
+    if X.dtype.kind == "f":
+        X = np.where(np.isnan(X), -1.0, X)
+    return CodeRows(_view(X, np.int32))
 
 
 def sparse_rows(X) -> SparseRows:

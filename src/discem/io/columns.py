@@ -1,0 +1,366 @@
+"""What a column of a table is: its family, its levels, and how its cells become numbers.
+
+The family is chosen by the first rows of a table, unless it is given. The first rule that fits
+counts; "seen" cells are those that are not missing.
+
+| cells | family |
+|---|---|
+| all missing | ignored |
+| all seen cells are equal | ignored |
+| booleans | bernoulli |
+| text, categories (also those of numbers), whole numbers beyond 2**53 | categorical, see below |
+| dates (as days since 1970-01-01 UTC), durations (as days) | gaussian |
+| numbers of exactly two values | bernoulli |
+| whole numbers, at most `FEW` values, on average `ROWS_PER_LEVEL` seen cells or more of each | \
+categorical |
+| whole numbers, the least is 0, more than `FEW` values, variance between half the mean and twice \
+the mean | poisson |
+| at least `ZEROS` of the seen cells are 0, all others positive; of the others there are at least \
+`POSITIVES`, of more than 3 values; and their skewness is above `SKEWED`, or more than half of the \
+seen cells are 0 | hurdle |
+| all positive, skewness above `SKEWED`, and that of their logarithms is closer to 0 | lognormal |
+| other numbers | gaussian |
+
+A level of a categorical column that has fewer than `rare` cells has no code: identifiers would
+teach nothing. If less than two levels are left, the column is ignored. Columns of text are refused
+if they hold documents: `ROWS_OF_TEXT` rows or more, more different texts than half of the rows, and
+more than `WORDS` words in a text, on average.
+
+A hurdle column has two parts: whether the cell is positive, and if it is, how large.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import log
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._checks import NUMBER, demand
+from .._kinds import savable
+from ..exceptions import InputError
+from .cells import LARGEST, WORDS_OF_KINDS, Content, as_times, first, plain_number, shown
+
+FEW = 12
+ROWS_PER_LEVEL = 10
+ZEROS, POSITIVES = 0.2, 20
+SKEWED = 1.0
+ROWS_OF_TEXT, WORDS = 20, 5
+SUPPORT = {
+    "lognormal": "numbers above 0",
+    "hurdle": "0 and numbers above",
+    "poisson": "whole numbers from 0",
+}
+CODED = ("bernoulli", "categorical")
+FAMILIES = ("gaussian", *SUPPORT, *CODED, "ignored")
+_CLOSE = 1e-7  # of a level that is not whole: as a float of 32 bits it is still the same
+Parts = dict[str, np.ndarray]  # of a column, by the names of `Cells`
+_HEAD = 1000  # cells that tell of most columns how many values they have
+
+
+@savable
+@dataclass
+class Column:
+    """What a column is, and why."""
+
+    name: str | int
+    family: str
+    why: str
+    kind: str  # of its cells: "number", "bool", "date", "duration" or "level"
+    levels: list[Any]  # by their codes: texts, or numbers; of bernoulli and categorical columns
+    holes: bool = False  # whether cells were missing in the first rows
+
+    @classmethod
+    def learn(cls, name: str | int, content: Content, family: str, rare: int) -> Column:
+        """Decide what a column is, of the family that is given if it is not "auto"."""
+        seen = ~content.missing
+        if not seen.any():
+            return cls(name, "ignored", "all missing", "number", [])
+        where = place(name)
+        if family == "auto":
+            choice = _choose(content, seen, rare, where)
+        else:
+            choice = _take(content, seen, family, rare, where)
+        kind = content.kind
+        if kind == "level" and choice.family not in (*CODED, "ignored"):
+            kind = "number"
+        return cls(name, choice.family, choice.why, kind, choice.levels, not seen.all())
+
+    @property
+    def is_text(self) -> bool:
+        return bool(self.levels) and isinstance(self.levels[0], str)
+
+    # --- cells ------------------------------------------------------------------------------------
+
+    def encode(self, content: Content) -> tuple[Parts, bool]:
+        """The cells as compiled code reads them, and whether some are outside of the family."""
+        if self.family == "ignored":
+            return {}, False
+        self._refuse_other_kinds(content)
+        if self.family in CODED:
+            return {"codes": self._codes(content)}, False
+        values = np.full(len(content.values), np.nan) if content.is_text else content.numbers()
+        outside = _outside(self.family, values)
+        wrong = bool(outside.any())
+        if wrong:
+            values = np.where(outside, np.nan, values)
+        if self.family == "gaussian":
+            return {"numbers": values}, False
+        if self.family == "poisson":
+            return {"counts": values}, wrong
+        if self.family == "lognormal":
+            return {"numbers": np.log(values)}, wrong
+        positive = values > 0.0
+        numbers = np.log(values, out=np.full(len(values), np.nan), where=positive)
+        return {"numbers": numbers, "codes": np.where(np.isnan(values), -1, positive)}, wrong
+
+    def decode(self, parts: Parts, n_rows: int) -> np.ndarray:
+        """The cells as they were: floats, times, or objects of which None is missing."""
+        if self.family == "ignored":
+            return np.full(n_rows, np.nan)
+        if self.family in CODED and self.kind in ("level", "bool"):
+            return np.array([*self.levels, None], dtype=object)[parts["codes"]]
+        if self.family in CODED:
+            values = np.array([*self.levels, np.nan], dtype=np.float64)[parts["codes"]]
+        elif self.family == "poisson":
+            values = parts["counts"].copy()
+        elif self.family == "gaussian":
+            values = parts["numbers"].copy()
+        else:
+            values = np.exp(np.minimum(parts["numbers"], log(LARGEST)))
+        if self.family == "hurdle":
+            values[parts["codes"] < 0] = np.nan
+            values[parts["codes"] == 0] = 0.0
+        return as_times(values, self.kind) if self.kind in ("date", "duration") else values
+
+    def unknown(self, content: Content) -> list[Any]:
+        """The levels of cells that have no code as yet, in order."""
+        self._refuse_other_kinds(content)
+        return _levels(content, (self._codes(content) < 0) & ~content.missing)
+
+    def _refuse_other_kinds(self, content: Content) -> None:
+        """See that the cells are of the kind that the column had in the first rows."""
+        times = ("date", "duration")
+        if self.is_text:
+            alike = content.is_text
+        elif self.kind in times:
+            alike = content.kind == self.kind
+        else:
+            alike = not content.is_text and content.kind not in times
+        if alike:
+            return
+        seen = ~content.missing
+        if seen.any():
+            had = "text" if self.is_text else WORDS_OF_KINDS.get(self.kind, "numbers")
+            raise InputError(
+                f"{place(self.name)} held {had} when the model was fitted, and now it holds "
+                f"{content.describe(first(seen))}"
+            )
+
+    def _codes(self, content: Content) -> np.ndarray:
+        """The codes of cells; -1 is missing, or a level that is not known."""
+        if content.kind == "level":
+            known = [self._places.get(level, -1) for level in content.levels]
+            return np.array([*known, -1], dtype=np.int32)[content.values]
+        if self.is_text:  # then all cells are missing
+            return np.full(len(content.values), -1, dtype=np.int32)
+        levels, steps, width, codes = self._ladder
+        near = np.searchsorted(steps, content.values)
+        same = np.abs(content.values - levels[near]) <= width[near]
+        return np.where(same, codes[near], np.int32(-1))
+
+    @cached_property
+    def _places(self) -> dict[Any, int]:
+        """The codes of the levels."""
+        return {level: code for code, level in enumerate(self.levels)}
+
+    @cached_property
+    def _ladder(self) -> tuple[np.ndarray, ...]:
+        """Levels that are numbers in order, what is between them, their widths and codes."""
+        values = np.array(self.levels, dtype=np.float64)
+        order = np.argsort(values)
+        values = values[order]
+        width = np.where(values == np.rint(values), 0.0, _CLOSE * np.abs(values))
+        return values, values[:-1] / 2 + values[1:] / 2, width, order.astype(np.int32)
+
+    # --- files ------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Refuse what cannot have been learnt; it may come from anywhere."""
+        named = isinstance(self.name, str | int) and not isinstance(self.name, bool)
+        demand(named, "a column has no name")
+        what, levels = place(self.name), self.levels
+        demand(self.family in FAMILIES, f"{what} is of no known family")
+        demand(isinstance(self.why, str), f"{what} has no reason")
+        demand(self.kind in (*WORDS_OF_KINDS, "level"), f"{what} is of no known kind")
+        demand(isinstance(self.holes, bool), f"{what} has no word on missing cells")
+        demand(isinstance(levels, list), f"{what} has no levels")
+        if self.family not in CODED:
+            demand(not levels, f"{what} has levels, and its family has none")
+            coded = self.kind == "level" and self.family != "ignored"
+            demand(not coded, f"{what} has cells that its family cannot have")
+            return
+        text = all(isinstance(level, str) for level in levels)
+        numbers = all(isinstance(level, NUMBER) for level in levels)
+        if numbers:
+            demand(all(abs(level) <= LARGEST for level in levels), f"{what} has endless levels")
+        demand(levels and (text or numbers), f"{what} has levels that are none")
+        demand(numbers or self.kind == "level", f"{what} has levels of another kind")
+        demand(len(set(levels)) == len(levels), f"{what} has a level twice")
+        two = self.family != "bernoulli" or len(levels) == 2
+        demand(two, f"{what} has {len(levels)} levels, not two")
+
+
+def place(name: str | int) -> str:
+    """A column in a message."""
+    return f"column {name!r}"
+
+
+def _levels(content: Content, seen: np.ndarray, rare: int = 1) -> list[Any]:
+    """The levels of some cells, in order, but for those that are rare."""
+    if content.kind != "level":
+        values, counts = np.unique(content.values[seen], return_counts=True)
+        kept = map(plain_number, values[counts >= rare].tolist())
+        return list(map(bool, kept)) if content.kind == "bool" else list(kept)
+    total: dict[Any, int] = {}
+    counts = np.bincount(content.values[seen], minlength=len(content.levels))
+    for level, count in zip(content.levels, counts.tolist(), strict=True):
+        total[level] = total.get(level, 0) + count
+    return sorted(level for level, count in total.items() if count >= rare)
+
+
+# --- which family? --------------------------------------------------------------------------------
+
+
+class _Choice(NamedTuple):
+    family: str
+    why: str
+    levels: list[Any] = []  # noqa: RUF012  never changed
+
+
+def _choose(content: Content, seen: np.ndarray, rare: int, where: str) -> _Choice:
+    """The family of a column, some cells of which are seen, by the rules of this module."""
+    if content.kind == "level":
+        return _choose_levels(content, seen, rare, where)
+    values = content.values[seen]
+    distinct = _distinct(values)
+    if len(distinct) == 1:
+        return _Choice("ignored", "never varies")
+    if content.kind == "bool":
+        return _Choice("bernoulli", "booleans", [False, True])
+    if content.kind == "date":
+        return _Choice("gaussian", "dates, as days since 1970-01-01")
+    if content.kind == "duration":
+        return _Choice("gaussian", "durations, as days")
+    if len(distinct) == 2:
+        return _Choice("bernoulli", "two values", [*map(plain_number, distinct.tolist())])
+    return _choose_numbers(values, distinct, content, seen, rare)
+
+
+def _choose_levels(content: Content, seen: np.ndarray, rare: int, where: str) -> _Choice:
+    if content.is_text and _are_documents(content, seen):
+        raise InputError(
+            f"{where} holds text, as {shown(content.levels[content.values[first(seen)]])}: "
+            "TextClassifier reads text, or leave the column out"
+        )
+    every, kept = _levels(content, seen), _levels(content, seen, rare)
+    if len(every) == 1:
+        return _Choice("ignored", "never varies")
+    if not kept:
+        return _Choice("ignored", "every value is different" if rare == 2 else "rare levels only")
+    if len(kept) == 1:
+        return _Choice("ignored", "one level only that is not rare")
+    word = "text" if content.is_text else "categories"
+    return _Choice("categorical", f"{word}, {len(kept)} levels", kept)
+
+
+def _choose_numbers(values: np.ndarray, distinct: np.ndarray, content, seen, rare) -> _Choice:
+    whole = bool((values == np.rint(values)).all())
+    few = len(distinct) <= FEW
+    if whole and few and len(values) >= ROWS_PER_LEVEL * len(distinct):
+        kept = _levels(content, seen, rare)
+        return _Choice("categorical", f"whole numbers, {len(kept)} levels", kept)
+    low, mean = values.min(), values.mean()
+    if whole and not few and low == 0 and mean / 2 <= values.var() <= mean * 2:
+        return _Choice("poisson", "counts")
+    if low == 0 and _has_spike(values):
+        return _Choice("hurdle", "zero or positive")
+    if low > 0:
+        skewness = _skewness(values)
+        if skewness > SKEWED and abs(_skewness(np.log(values))) < skewness:
+            return _Choice("lognormal", "positive and skewed")
+    return _Choice("gaussian", "numbers")
+
+
+def _distinct(values: np.ndarray) -> np.ndarray:
+    """The distinct values, or some of them, if there are more than `FEW` for sure."""
+    head = np.unique(values[:_HEAD])
+    return head if len(head) > FEW else np.unique(values)
+
+
+def _has_spike(values: np.ndarray) -> bool:
+    """Whether many of numbers >= 0 are 0 and the others are as a logarithm would have them."""
+    positive = values[values > 0]
+    zeros = 1.0 - len(positive) / len(values)
+    if zeros < ZEROS or len(positive) < POSITIVES or len(_distinct(positive)) <= 3:
+        return False
+    return zeros > 0.5 or _skewness(positive) > SKEWED
+
+
+def _skewness(values: np.ndarray) -> float:
+    centred = values - values.mean()
+    size = np.abs(centred).max()
+    if not size > 0.0:
+        return 0.0
+    centred /= size  # cubes neither overflow nor vanish
+    return float((centred**3).mean() / (centred**2).mean() ** 1.5)
+
+
+def _are_documents(content: Content, seen: np.ndarray) -> bool:
+    if len(seen) < ROWS_OF_TEXT:
+        return False
+    used = np.unique(content.values[seen])
+    if 2 * len(used) <= len(seen):
+        return False
+    return sum(len(content.levels[code].split()) for code in used) > WORDS * len(used)
+
+
+def _take(content: Content, seen: np.ndarray, family: str, rare: int, where: str) -> _Choice:
+    """A family that a user has chosen, unless the cells are none of its."""
+    row = first(seen)
+    but = f"{where} is given as {family!r}, but holds"
+    if family == "categorical":
+        levels = _levels(content, seen, rare) or _levels(content, seen)
+        return _Choice(family, "given", levels)
+    if family == "bernoulli":
+        levels = _levels(content, seen)
+        if content.kind == "bool" or set(levels) <= {0, 1}:
+            levels = [False, True] if content.kind == "bool" else [0, 1]
+        if len(levels) != 2:
+            few = ", ".join(map(shown, levels[:3]))
+            raise InputError(f"{but} {len(levels)} values, as {few}: it takes two")
+        return _Choice(family, "given", levels)
+    if content.is_text:
+        raise InputError(f"{but} {content.describe(row)}: give 'categorical', or leave it out")
+    values = content.numbers()
+    outside = _outside(family, values)
+    if outside.any():
+        row = first(outside)
+        raise InputError(
+            f"{but} {shown(values[row].item())} in row {row}: it takes {SUPPORT[family]}"
+        )
+    return _Choice(family, "given")
+
+
+def _outside(family: str, values: np.ndarray) -> np.ndarray:
+    """Which cells a family gives no probability to."""
+    match family:
+        case "lognormal":
+            return values <= 0.0
+        case "hurdle":
+            return values < 0.0
+        case "poisson":
+            return (values < 0.0) | (np.abs(values - np.rint(values)) > 0.0)
+    return np.zeros(1, dtype=bool)

@@ -1,0 +1,327 @@
+"""Tables as they come: data frames, arrays and lists, opened to read one column after the other."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..exceptions import InputError, MissingExtraError
+from .cells import Content, read_array, read_integers, read_levels, read_objects, refusal, shown
+
+BACKENDS = ("pandas", "polars", "pyarrow", "array", "dicts")
+_TABLES = "a data frame, an array with two axes, or a list of dicts or of lists"
+
+
+class Table:
+    """A table that is open for reading; a column is read when it is asked for, and once."""
+
+    def __init__(
+        self,
+        backend: str,
+        names: Sequence[Any] | None,
+        shape: tuple[int, int],
+        read: Callable[[int, str], Content],
+    ):
+        self.backend = backend
+        self.named = names is not None
+        self.names = list(range(shape[1])) if names is None else [_plain_name(n) for n in names]
+        self.n_rows = shape[0]
+        self._read = read
+        self._contents: dict[int, Content] = {}
+        _check_shape(shape)
+        if len(set(self.names)) < len(self.names):
+            ((name, _),) = Counter(self.names).most_common(1)
+            raise InputError(f"X has two columns of the name {name!r}")
+
+    def content(self, column: int) -> Content:
+        """What a column holds."""
+        if column not in self._contents:
+            self._contents[column] = self._read(column, self.where(column))
+        return self._contents[column]
+
+    def where(self, column: int) -> str:
+        """A column in a message."""
+        return f"column {self.names[column]!r}"
+
+
+def _plain_name(name: Any) -> str | int:
+    """A name that can stand in a file; those of several levels become texts."""
+    if isinstance(name, int | np.integer) and not isinstance(name, bool):
+        return int(name)
+    return str(name)
+
+
+def _check_shape(shape: tuple[int, ...]) -> None:
+    """Refuse what has no cells; scikit-learn's tests know these words."""
+    if len(shape) == 1:
+        raise InputError(
+            f"Expected 2D array, got 1D array instead, of {shape[0]} cells. Reshape your data: "
+            "X.reshape(-1, 1) if it is one column, X.reshape(1, -1) if it is one row"
+        )
+    if len(shape) != 2:
+        raise InputError(f"Found array with dim {len(shape)}: expected a table, of dim 2")
+    for size, what in zip(shape, ("sample(s)", "feature(s)"), strict=True):
+        if not size:
+            raise InputError(
+                f"Found array with 0 {what} (shape={shape}) while a minimum of 1 is required."
+            )
+
+
+def check_table(X: Any) -> Table:
+    """Open a table, or say in one line what is wrong with it.
+
+    Parameters
+    ----------
+    X : table
+        A data frame of pandas or polars, a Table or a RecordBatch of pyarrow, any other data frame
+        that narwhals knows, an array with two axes, a list of dicts (a key that a row lacks is a
+        missing cell), or a list of lists. A `Table` is returned as it is.
+
+    Returns
+    -------
+    Table
+
+    Examples
+    --------
+    >>> check_table([{"size": 3}, {"size": 4, "colour": "red"}]).names
+    ['size', 'colour']
+    """
+    if isinstance(X, Table):
+        return X
+    if sp.issparse(X):
+        raise InputError(
+            "X is a sparse matrix, and tables are dense: "
+            "for counts use MultinomialNB or MixtureClassifier"
+        )
+    if isinstance(X, list | tuple):
+        return _open_list(X)
+    if isinstance(X, np.ndarray):
+        return _open_array(X)
+    for backend, kinds, open_it in (
+        ("pandas", ("DataFrame",), _open_pandas),
+        ("polars", ("DataFrame",), _open_polars),
+        ("pyarrow", ("Table", "RecordBatch"), _open_arrow),
+    ):
+        library = sys.modules.get(backend)  # if it is not there, X cannot be its data frame
+        if library and isinstance(X, tuple(getattr(library, kind) for kind in kinds)):
+            return open_it(X)
+    if hasattr(X, "columns") or hasattr(X, "__narwhals_dataframe__"):
+        return _open_other(X)
+    if hasattr(X, "__array__"):
+        return _open_array(np.asarray(X))
+    raise InputError(f"X is a {type(X).__name__}: expected {_TABLES}")
+
+
+# --- arrays and lists -----------------------------------------------------------------------------
+
+
+def _open_array(X: Any) -> Table:
+    if X.dtype.kind == "c":
+        raise InputError(f"Complex data not supported: X holds {X.dtype}")
+    _check_shape(X.shape)
+    if np.ma.isMaskedArray(X):
+        X = np.where(np.ma.getmaskarray(X), None, X.astype(object).data)
+    n_rows, n_columns = X.shape
+    return Table("array", None, (n_rows, n_columns), lambda j, where: read_array(X[:, j], where))
+
+
+def _open_list(X: Sequence[Any]) -> Table:
+    if not X:
+        _check_shape((0, 0))
+    kind = Mapping if isinstance(X[0], Mapping) else Sequence | np.ndarray
+    if not isinstance(X[0], kind) or isinstance(X[0], str | bytes):
+        _check_shape((len(X),))
+    for row, cells in enumerate(X):
+        if not isinstance(cells, kind) or isinstance(cells, str | bytes):
+            raise InputError(f"row {row} of X is {shown(cells)}, unlike row 0: expected {_TABLES}")
+        if kind is not Mapping and len(cells) != len(X[0]):
+            raise InputError(f"row {row} of X has {len(cells)} cells, but row 0 has {len(X[0])}")
+    if kind is Mapping:
+        keys = list(dict.fromkeys(chain.from_iterable(X)))
+        return Table(
+            "dicts",
+            keys,
+            (len(X), len(keys)),
+            lambda j, where: read_objects([row.get(keys[j]) for row in X], where),
+        )
+    columns = list(zip(*X, strict=True))
+    shape = len(X), len(columns)
+    return Table("array", None, shape, lambda j, where: read_objects(list(columns[j]), where))
+
+
+# --- data frames ----------------------------------------------------------------------------------
+
+
+def _open_pandas(X: Any) -> Table:
+    read = lambda j, where: _read_pandas(X.iloc[:, j], where)  # noqa: E731
+    return Table("pandas", X.columns, X.shape, read)
+
+
+def _read_pandas(column: Any, where: str) -> Content:
+    import pandas as pd
+
+    dtype = column.dtype
+    if isinstance(dtype, np.dtype):
+        return read_array(column.to_numpy(), where)
+    if isinstance(dtype, pd.CategoricalDtype):
+        return read_levels(column.array.codes, dtype.categories.tolist(), where)
+    if isinstance(dtype, pd.StringDtype):
+        codes, levels = pd.factorize(column)
+        return read_levels(codes, levels.tolist(), where)
+    if isinstance(dtype, pd.ArrowDtype):
+        return _read_arrow(column.array.__arrow_array__(), where)
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        return read_array(column.dt.tz_convert(None).to_numpy(), where)
+    if isinstance(dtype, pd.PeriodDtype):
+        return read_array(column.dt.to_timestamp().to_numpy(), where)
+    if isinstance(dtype, pd.SparseDtype):
+        return _read_pandas(column.sparse.to_dense(), where)
+    if dtype.kind in "iu" and hasattr(dtype, "numpy_dtype"):  # numbers and a mask
+        missing = column.isna().to_numpy()
+        return read_integers(column.to_numpy(dtype=dtype.numpy_dtype, na_value=0), missing)
+    if dtype.kind in "bf" and hasattr(dtype, "numpy_dtype"):
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        return Content("bool", values) if dtype.kind == "b" else read_array(values, where)
+    return read_objects(column.tolist(), where)
+
+
+def _open_polars(X: Any) -> Table:
+    read = lambda j, where: _read_polars(X.to_series(j), where)  # noqa: E731
+    return Table("polars", X.columns, X.shape, read)
+
+
+def _read_polars(column: Any, where: str) -> Content:
+    import polars as pl
+
+    dtype = column.dtype
+    if dtype == pl.String:
+        column = column.cast(pl.Enum(column.drop_nulls().unique().sort()))
+    if dtype in (pl.String, pl.Enum, pl.Categorical):
+        # codes of a Categorical are shared by all of them: look at those that are here
+        levels = column.unique().drop_nulls()
+        place = levels.to_physical().to_numpy()
+        lookup = np.full(int(place.max(initial=-1)) + 2, -1)
+        lookup[place] = np.arange(len(place))
+        codes = column.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+        return read_levels(lookup[codes], levels.cast(pl.String).to_list(), where)
+    if dtype.is_integer():
+        return read_integers(column.fill_null(0).to_numpy(), column.is_null().to_numpy())
+    if dtype.is_numeric() or dtype == pl.Boolean:
+        values = column.cast(pl.Float64).to_numpy()
+        return Content("bool", values) if dtype == pl.Boolean else read_array(values, where)
+    if dtype.is_nested() or dtype in (pl.Time, pl.Binary):
+        raise refusal(where, dtype)
+    return read_array(column.to_numpy(), where)
+
+
+def _open_arrow(X: Any) -> Table:
+    read = lambda j, where: _read_arrow(X.column(j), where)  # noqa: E731
+    return Table("pyarrow", X.schema.names, X.shape, read)
+
+
+def _read_arrow(column: Any, where: str) -> Content:
+    import pyarrow as pa
+
+    dtype = column.type
+    if (
+        pa.types.is_string(dtype)
+        or pa.types.is_large_string(dtype)
+        or pa.types.is_string_view(dtype)
+    ):
+        column = column.dictionary_encode()
+    if isinstance(column, pa.ChunkedArray):
+        column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    if isinstance(column, pa.DictionaryArray):
+        codes = column.indices
+        if codes.null_count:
+            codes = codes.cast(pa.int64()).fill_null(-1)
+        return read_levels(
+            codes.to_numpy(zero_copy_only=False), column.dictionary.to_pylist(), where
+        )
+    if pa.types.is_integer(dtype):
+        missing = column.is_null().to_numpy(zero_copy_only=False)
+        return read_integers(column.fill_null(0).to_numpy(zero_copy_only=False), missing)
+    if pa.types.is_boolean(dtype):
+        values = column.cast(pa.uint8()).cast(pa.float64()).to_numpy(zero_copy_only=False)
+        return Content("bool", values)
+    if pa.types.is_decimal(dtype):
+        column = column.cast(pa.float64())
+    if pa.types.is_nested(dtype) or pa.types.is_time(dtype) or pa.types.is_binary(dtype):
+        raise refusal(where, dtype)
+    return read_array(column.to_numpy(zero_copy_only=False), where)
+
+
+def _open_other(X: Any) -> Table:
+    """A frame of another library, if all of it is there."""
+    try:
+        import narwhals as nw
+    except ImportError as error:
+        raise MissingExtraError(
+            f"a {type(X).__name__} is read by narwhals: pip install 'discem[frames]'"
+        ) from error
+    try:
+        frame = nw.from_native(X)
+    except TypeError as error:
+        raise InputError(f"X is a {type(X).__name__}: expected {_TABLES}") from error
+    if isinstance(frame, nw.LazyFrame):
+        raise InputError(f"X is a {type(X).__name__}, whose rows are not there yet: collect() them")
+    native = frame.to_native()
+    if isinstance(X, nw.DataFrame) and type(native).__module__.split(".")[0] in BACKENDS:
+        return check_table(native)
+    return _open_pandas(frame.to_pandas())
+
+
+# --- the way back ---------------------------------------------------------------------------------
+
+
+def make_table(backend: str, names: Sequence[str | int], columns: Sequence[np.ndarray]) -> Any:
+    """A table like those of a backend; columns hold floats, times, or objects, None missing."""
+    if backend == "array" and all(column.dtype == np.float64 for column in columns):
+        return np.column_stack(columns)
+    if backend == "array":
+        table = np.empty((len(columns[0]), len(columns)), dtype=object)
+        for j, column in enumerate(columns):
+            table[:, j] = _as_objects(column)
+        return table
+    if backend == "dicts":
+        rows = zip(*map(_as_objects, columns), strict=True)
+        named = (zip(names, row, strict=True) for row in rows)
+        return [{name: cell for name, cell in row if cell is not None} for row in named]
+    try:
+        library = import_module(backend)
+    except ImportError as error:
+        raise MissingExtraError(
+            f"the table to be made is one of {backend}, as that of the fit: pip install {backend}"
+        ) from error
+    if backend == "pandas":
+        pairs = zip(names, columns, strict=True)
+        series = {name: _as_series(library, column) for name, column in pairs}
+        return library.DataFrame(series)
+    if backend == "polars":
+        listed = (column.tolist() if column.dtype == object else column for column in columns)
+        texts = map(str, names)
+        return library.DataFrame(
+            [library.Series(n, c, nan_to_null=True) for n, c in zip(texts, listed, strict=True)]
+        )
+    return library.table(
+        [library.array(column, from_pandas=True) for column in columns], names=list(map(str, names))
+    )
+
+
+def _as_objects(column: np.ndarray) -> list[Any]:
+    """Cells as Python has them; NaN and NaT are None."""
+    return [None if cell != cell else cell for cell in column.tolist()]
+
+
+def _as_series(pd: Any, column: np.ndarray) -> Any:
+    if column.dtype != object:
+        return pd.Series(column)
+    kinds = set(map(type, column.tolist()))
+    return pd.Series(column.tolist(), dtype="boolean" if kinds == {bool, type(None)} else None)

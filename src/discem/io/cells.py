@@ -108,6 +108,8 @@ def read_array(cells: np.ndarray, where: str) -> Content:
 
 def read_levels(codes: np.ndarray, levels: Sequence[Any], where: str) -> Content:
     """Read a column of codes, -1 missing, and of the levels that they stand for."""
+    if set(map(type, levels)) <= {str}:  # as nearly always, and there may be many
+        return Content("level", codes, levels)
     plain = [_plain(level) for level in levels]
     texts = [level for level in plain if isinstance(level, str)]
     others = [level for level in plain if level is not None and not isinstance(level, str)]
@@ -177,9 +179,9 @@ def _as_days(cells: np.ndarray, where: str) -> np.ndarray:
     if unit in ("Y", "M") and not dates and not missing.all():
         raise InputError(f"{where} holds durations in months or years: give them in days")
     if unit in ("Y", "M", "W", "D"):
-        days = cells.astype(f"{cells.dtype.kind}8[D]").view(np.int64).astype(np.float64)
+        days = cells.astype(f"{cells.dtype.kind}8[D]").astype(np.int64).astype(np.float64)
     elif unit in _SECONDS:
-        days = cells.view(np.int64).astype(np.float64) * (count * _SECONDS[unit] / 86400.0)
+        days = cells.astype(np.int64).astype(np.float64) * (count * _SECONDS[unit] / 86400.0)
     else:  # NaT alone has no unit, or one finer than any clock
         days = np.where(missing, np.nan, 0.0)
     days[missing] = np.nan

@@ -57,6 +57,7 @@ CODED = ("bernoulli", "categorical")
 FAMILIES = ("gaussian", *SUPPORT, *CODED, "ignored")
 _CLOSE = 1e-7  # of a level that is not whole: as a float of 32 bits it is still the same
 Parts = dict[str, np.ndarray]  # of a column, by the names of `Cells`
+_SPAN = 100_000  # of whole numbers that are looked up in a table
 _HEAD = 1000  # cells that tell of most columns how many values they have
 
 
@@ -112,9 +113,8 @@ class Column:
             return {"counts": values}, wrong
         if self.family == "lognormal":
             return {"numbers": np.log(values)}, wrong
-        positive = values > 0.0
-        numbers = np.log(values, out=np.full(len(values), np.nan), where=positive)
-        return {"numbers": numbers, "codes": np.where(np.isnan(values), -1, positive)}, wrong
+        codes = np.where(np.isnan(values), -1, values > 0.0)
+        return {"numbers": np.log(np.where(codes == 1, values, np.nan)), "codes": codes}, wrong
 
     def decode(self, parts: Parts, n_rows: int) -> np.ndarray:
         """The cells as they were: floats, times, or objects of which None is missing."""
@@ -138,7 +138,10 @@ class Column:
     def unknown(self, content: Content) -> list[Any]:
         """The levels of cells that have no code as yet, in order."""
         self._refuse_other_kinds(content)
-        return _levels(content, (self._codes(content) < 0) & ~content.missing)
+        if content.kind == "level" and self._places.keys() >= set(content.levels):
+            return []
+        new = (self._codes(content) < 0) & ~content.missing
+        return sorted(_counted(content, new)) if new.any() else []
 
     def _refuse_other_kinds(self, content: Content) -> None:
         """See that the cells are of the kind that the column had in the first rows."""
@@ -166,6 +169,12 @@ class Column:
             return np.array([*known, -1], dtype=np.int32)[content.values]
         if self.is_text:  # then all cells are missing
             return np.full(len(content.values), -1, dtype=np.int32)
+        if self._table is not None:
+            low, table = self._table
+            place = content.values - low
+            place[~((place >= 0.0) & (place < len(table)))] = -1.0  # of the table: no level
+            whole = place.astype(np.int64)
+            return np.where(whole == place, table[whole], np.int32(-1))
         levels, steps, width, codes = self._ladder
         near = np.searchsorted(steps, content.values)
         same = np.abs(content.values - levels[near]) <= width[near]
@@ -175,6 +184,16 @@ class Column:
     def _places(self) -> dict[Any, int]:
         """The codes of the levels."""
         return {level: code for code, level in enumerate(self.levels)}
+
+    @cached_property
+    def _table(self) -> tuple[int, np.ndarray] | None:
+        """The least level and the codes of all whole numbers from there, if levels are such."""
+        low, high = min(self.levels), max(self.levels)
+        if high - low > _SPAN or any(level != int(level) for level in self.levels):
+            return None
+        table = np.full(int(high - low) + 2, -1, dtype=np.int32)
+        table[[int(level - low) for level in self.levels]] = np.arange(len(self.levels))
+        return int(low), table
 
     @cached_property
     def _ladder(self) -> tuple[np.ndarray, ...]:
@@ -218,17 +237,23 @@ def place(name: str | int) -> str:
     return f"column {name!r}"
 
 
-def _levels(content: Content, seen: np.ndarray, rare: int = 1) -> list[Any]:
-    """The levels of some cells, in order, but for those that are rare."""
+def _counted(content: Content, seen: np.ndarray) -> dict[Any, int]:
+    """How many of some cells each level has."""
     if content.kind != "level":
         values, counts = np.unique(content.values[seen], return_counts=True)
-        kept = map(plain_number, values[counts >= rare].tolist())
-        return list(map(bool, kept)) if content.kind == "bool" else list(kept)
-    total: dict[Any, int] = {}
+        levels = [*map(bool if content.kind == "bool" else plain_number, values.tolist())]
+        return dict(zip(levels, counts.tolist(), strict=True))
     counts = np.bincount(content.values[seen], minlength=len(content.levels))
-    for level, count in zip(content.levels, counts.tolist(), strict=True):
-        total[level] = total.get(level, 0) + count
-    return sorted(level for level, count in total.items() if count >= rare)
+    counted: dict[Any, int] = {}
+    for code in np.flatnonzero(counts).tolist():  # two codes may stand for one level
+        level = content.levels[code]
+        counted[level] = counted.get(level, 0) + int(counts[code])
+    return counted
+
+
+def _common(counted: dict[Any, int], rare: int) -> list[Any]:
+    """The levels that are not rare, in order."""
+    return sorted(level for level, count in counted.items() if count >= rare)
 
 
 # --- which family? --------------------------------------------------------------------------------
@@ -260,13 +285,14 @@ def _choose(content: Content, seen: np.ndarray, rare: int, where: str) -> _Choic
 
 
 def _choose_levels(content: Content, seen: np.ndarray, rare: int, where: str) -> _Choice:
-    if content.is_text and _are_documents(content, seen):
+    counted = _counted(content, seen)
+    if content.is_text and _are_documents(list(counted), len(seen)):
         raise InputError(
             f"{where} holds text, as {shown(content.levels[content.values[first(seen)]])}: "
             "TextClassifier reads text, or leave the column out"
         )
-    every, kept = _levels(content, seen), _levels(content, seen, rare)
-    if len(every) == 1:
+    kept = _common(counted, rare)
+    if len(counted) == 1:
         return _Choice("ignored", "never varies")
     if not kept:
         return _Choice("ignored", "every value is different" if rare == 2 else "rare levels only")
@@ -280,7 +306,7 @@ def _choose_numbers(values: np.ndarray, distinct: np.ndarray, content, seen, rar
     whole = bool((values == np.rint(values)).all())
     few = len(distinct) <= FEW
     if whole and few and len(values) >= ROWS_PER_LEVEL * len(distinct):
-        kept = _levels(content, seen, rare)
+        kept = _common(_counted(content, seen), rare)
         return _Choice("categorical", f"whole numbers, {len(kept)} levels", kept)
     low, mean = values.min(), values.mean()
     if whole and not few and low == 0 and mean / 2 <= values.var() <= mean * 2:
@@ -318,13 +344,10 @@ def _skewness(values: np.ndarray) -> float:
     return float((centred**3).mean() / (centred**2).mean() ** 1.5)
 
 
-def _are_documents(content: Content, seen: np.ndarray) -> bool:
-    if len(seen) < ROWS_OF_TEXT:
+def _are_documents(texts: list[str], n_rows: int) -> bool:
+    if n_rows < ROWS_OF_TEXT or 2 * len(texts) <= n_rows:
         return False
-    used = np.unique(content.values[seen])
-    if 2 * len(used) <= len(seen):
-        return False
-    return sum(len(content.levels[code].split()) for code in used) > WORDS * len(used)
+    return sum(len(text.split()) for text in texts) > WORDS * len(texts)
 
 
 def _take(content: Content, seen: np.ndarray, family: str, rare: int, where: str) -> _Choice:
@@ -332,10 +355,10 @@ def _take(content: Content, seen: np.ndarray, family: str, rare: int, where: str
     row = first(seen)
     but = f"{where} is given as {family!r}, but holds"
     if family == "categorical":
-        levels = _levels(content, seen, rare) or _levels(content, seen)
-        return _Choice(family, "given", levels)
+        counted = _counted(content, seen)
+        return _Choice(family, "given", _common(counted, rare) or _common(counted, 1))
     if family == "bernoulli":
-        levels = _levels(content, seen)
+        levels = sorted(_counted(content, seen))
         if content.kind == "bool" or set(levels) <= {0, 1}:
             levels = [False, True] if content.kind == "bool" else [0, 1]
         if len(levels) != 2:

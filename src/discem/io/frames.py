@@ -126,8 +126,10 @@ def _open_array(X: Any) -> Table:
     if X.dtype.kind == "c":
         raise InputError(f"Complex data not supported: X holds {X.dtype}")
     _check_shape(X.shape)
-    if np.ma.isMaskedArray(X):
-        X = np.where(np.ma.getmaskarray(X), None, X.astype(object).data)
+    mask = np.ma.getmask(X)
+    if mask is not np.ma.nomask:
+        X = np.array(X, dtype=object)
+        X[mask] = None
     n_rows, n_columns = X.shape
     return Table("array", None, (n_rows, n_columns), lambda j, where: read_array(X[:, j], where))
 
@@ -168,13 +170,14 @@ def _read_pandas(column: Any, where: str) -> Content:
     import pandas as pd
 
     dtype = column.dtype
-    if isinstance(dtype, np.dtype):
-        return read_array(column.to_numpy(), where)
     if isinstance(dtype, pd.CategoricalDtype):
         return read_levels(column.array.codes, dtype.categories.tolist(), where)
-    if isinstance(dtype, pd.StringDtype):
+    text = dtype.kind == "O" and pd.api.types.infer_dtype(column) == "string"
+    if text or isinstance(dtype, pd.StringDtype):
         codes, levels = pd.factorize(column)
         return read_levels(codes, levels.tolist(), where)
+    if isinstance(dtype, np.dtype):
+        return read_array(column.to_numpy(), where)
     if isinstance(dtype, pd.ArrowDtype):
         return _read_arrow(column.array.__arrow_array__(), where)
     if isinstance(dtype, pd.DatetimeTZDtype):
@@ -206,13 +209,15 @@ def _read_polars(column: Any, where: str) -> Content:
     if dtype in (pl.String, pl.Enum, pl.Categorical):
         # codes of a Categorical are shared by all of them: look at those that are here
         levels = column.unique().drop_nulls()
-        place = levels.to_physical().to_numpy()
-        lookup = np.full(int(place.max(initial=-1)) + 2, -1)
+        place = levels.to_physical().cast(pl.Int64).to_numpy()
+        lookup = np.full(place.max(initial=-1) + 2, -1)
         lookup[place] = np.arange(len(place))
         codes = column.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
         return read_levels(lookup[codes], levels.cast(pl.String).to_list(), where)
-    if dtype.is_integer():
+    if dtype.is_integer() and column.null_count():
         return read_integers(column.fill_null(0).to_numpy(), column.is_null().to_numpy())
+    if dtype.is_integer():
+        return read_array(column.to_numpy(), where)
     if dtype.is_numeric() or dtype == pl.Boolean:
         values = column.cast(pl.Float64).to_numpy()
         return Content("bool", values) if dtype == pl.Boolean else read_array(values, where)
@@ -229,33 +234,39 @@ def _open_arrow(X: Any) -> Table:
 def _read_arrow(column: Any, where: str) -> Content:
     import pyarrow as pa
 
-    dtype = column.type
-    if (
-        pa.types.is_string(dtype)
-        or pa.types.is_large_string(dtype)
-        or pa.types.is_string_view(dtype)
-    ):
+    kind, dtype = pa.types, column.type
+    if kind.is_string(dtype) or kind.is_large_string(dtype) or kind.is_string_view(dtype):
         column = column.dictionary_encode()
     if isinstance(column, pa.ChunkedArray):
         column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     if isinstance(column, pa.DictionaryArray):
-        codes = column.indices
-        if codes.null_count:
-            codes = codes.cast(pa.int64()).fill_null(-1)
-        return read_levels(
-            codes.to_numpy(zero_copy_only=False), column.dictionary.to_pylist(), where
-        )
-    if pa.types.is_integer(dtype):
+        return _read_arrow_levels(column, where)
+    if kind.is_integer(dtype) and column.null_count:
         missing = column.is_null().to_numpy(zero_copy_only=False)
-        return read_integers(column.fill_null(0).to_numpy(zero_copy_only=False), missing)
-    if pa.types.is_boolean(dtype):
+        return read_integers(column.fill_null(0).to_numpy(), missing)
+    if kind.is_boolean(dtype):
         values = column.cast(pa.uint8()).cast(pa.float64()).to_numpy(zero_copy_only=False)
         return Content("bool", values)
-    if pa.types.is_decimal(dtype):
-        column = column.cast(pa.float64())
-    if pa.types.is_nested(dtype) or pa.types.is_time(dtype) or pa.types.is_binary(dtype):
+    if kind.is_nested(dtype) or kind.is_time(dtype):
         raise refusal(where, dtype)
-    return read_array(column.to_numpy(zero_copy_only=False), where)
+    try:
+        if kind.is_decimal(dtype):
+            column = column.cast(pa.float64())
+        return read_array(column.to_numpy(zero_copy_only=False), where)
+    except pa.ArrowException as error:
+        raise refusal(where, dtype) from error
+
+
+def _read_arrow_levels(column: Any, where: str) -> Content:
+    import pyarrow as pa
+
+    codes, levels = column.indices, column.dictionary
+    if codes.null_count or pa.types.is_unsigned_integer(codes.type):
+        codes = codes.cast(pa.int64()).fill_null(-1)
+    if pa.types.is_string(levels.type) or pa.types.is_large_string(levels.type):
+        texts = levels.to_numpy(zero_copy_only=False).tolist()  # faster than one by one
+        return read_levels(codes.to_numpy(), texts, where)
+    return read_levels(codes.to_numpy(), levels.to_pylist(), where)
 
 
 def _open_other(X: Any) -> Table:

@@ -90,7 +90,7 @@ def read_array(cells: np.ndarray, where: str) -> Content:
     """Read a column that is a vector; `where` names it in errors."""
     match cells.dtype.kind:
         case "f":
-            return Content("number", _bounded(np.asarray(cells, dtype=np.float64), where))
+            return Content("number", _bounded(np.ascontiguousarray(cells, np.float64), where))
         case "i" | "u":
             return read_integers(cells)
         case "b":

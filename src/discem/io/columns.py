@@ -31,7 +31,8 @@ A hurdle column has two parts: whether the cell is positive, and if it is, how l
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
 from math import log
 from typing import Any, NamedTuple
@@ -57,6 +58,7 @@ CODED = ("bernoulli", "categorical")
 FAMILIES = ("gaussian", *SUPPORT, *CODED, "ignored")
 _CLOSE = 1e-7  # of a level that is not whole: as a float of 32 bits it is still the same
 Parts = dict[str, np.ndarray]  # of a column, by the names of `Cells`
+_LOWEST_LOG = log(np.finfo(np.float64).tiny)  # below, a number drawn would be 0
 _SPAN = 100_000  # of whole numbers that are looked up in a table
 _HEAD = 1000  # cells that tell of most columns how many values they have
 
@@ -129,7 +131,7 @@ class Column:
         elif self.family == "gaussian":
             values = parts["numbers"].copy()
         else:
-            values = np.exp(np.minimum(parts["numbers"], log(LARGEST)))
+            values = np.exp(np.clip(parts["numbers"], _LOWEST_LOG, log(LARGEST)))
         if self.family == "hurdle":
             values[parts["codes"] < 0] = np.nan
             values[parts["codes"] == 0] = 0.0
@@ -138,7 +140,7 @@ class Column:
     def unknown(self, content: Content) -> list[Any]:
         """The levels of cells that have no code as yet, in order."""
         self._refuse_other_kinds(content)
-        if content.kind == "level" and self._places.keys() >= set(content.levels):
+        if content.kind == "level" and self._lookup(content.levels)[:-1].min(initial=0) == 0:
             return []
         new = (self._codes(content) < 0) & ~content.missing
         return sorted(_counted(content, new)) if new.any() else []
@@ -165,8 +167,7 @@ class Column:
     def _codes(self, content: Content) -> np.ndarray:
         """The codes of cells; -1 is missing, or a level that is not known."""
         if content.kind == "level":
-            known = [self._places.get(level, -1) for level in content.levels]
-            return np.array([*known, -1], dtype=np.int32)[content.values]
+            return self._lookup(content.levels)[content.values]
         if self.is_text:  # then all cells are missing
             return np.full(len(content.values), -1, dtype=np.int32)
         if self._table is not None:
@@ -179,6 +180,17 @@ class Column:
         near = np.searchsorted(steps, content.values)
         same = np.abs(content.values - levels[near]) <= width[near]
         return np.where(same, codes[near], np.int32(-1))
+
+    def _lookup(self, levels: Sequence[Any]) -> np.ndarray:
+        """The codes of levels, and -1 at the end, which is where that of missing cells points.
+
+        It is kept, for the parts of a large table have the same levels.
+        """
+        last: tuple[Sequence[Any], np.ndarray] | None = self.__dict__.get("_last")
+        if last is None or last[0] != levels:
+            known = [self._places.get(level, -1) for level in levels]
+            last = self.__dict__["_last"] = levels, np.array([*known, -1], dtype=np.int32)
+        return last[1]
 
     @cached_property
     def _places(self) -> dict[Any, int]:
@@ -205,6 +217,9 @@ class Column:
         return values, values[:-1] / 2 + values[1:] / 2, width, order.astype(np.int32)
 
     # --- files ------------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def check(self) -> None:
         """Refuse what cannot have been learnt; it may come from anywhere."""

@@ -112,7 +112,7 @@ def check_table(X: Any) -> Table:
         library = sys.modules.get(backend)  # if it is not there, X cannot be its data frame
         if library and isinstance(X, tuple(getattr(library, kind) for kind in kinds)):
             return open_it(X)
-    if hasattr(X, "columns") or hasattr(X, "__narwhals_dataframe__"):
+    if hasattr(X, "collect") or hasattr(X, "columns"):
         return _open_other(X)
     if hasattr(X, "__array__"):
         return _open_array(np.asarray(X))
@@ -205,9 +205,11 @@ def _read_polars(column: Any, where: str) -> Content:
 
     dtype = column.dtype
     if dtype == pl.String:
-        column = column.cast(pl.Enum(column.drop_nulls().unique().sort()))
-    if dtype in (pl.String, pl.Enum, pl.Categorical):
-        # codes of a Categorical are shared by all of them: look at those that are here
+        column = column.cast(pl.Enum(column.unique().drop_nulls()))
+    if dtype in (pl.String, pl.Enum):
+        codes = column.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+        return read_levels(codes, column.dtype.categories.to_list(), where)
+    if dtype == pl.Categorical:  # all of them share their codes: look at those that are here
         levels = column.unique().drop_nulls()
         place = levels.to_physical().cast(pl.Int64).to_numpy()
         lookup = np.full(place.max(initial=-1) + 2, -1)
@@ -263,9 +265,6 @@ def _read_arrow_levels(column: Any, where: str) -> Content:
     codes, levels = column.indices, column.dictionary
     if codes.null_count or pa.types.is_unsigned_integer(codes.type):
         codes = codes.cast(pa.int64()).fill_null(-1)
-    if pa.types.is_string(levels.type) or pa.types.is_large_string(levels.type):
-        texts = levels.to_numpy(zero_copy_only=False).tolist()  # faster than one by one
-        return read_levels(codes.to_numpy(), texts, where)
     return read_levels(codes.to_numpy(), levels.to_pylist(), where)
 
 

@@ -23,7 +23,10 @@ _EXACT = 2**53  # beyond, whole numbers cannot be told apart as floats
 _EPOCH, _DAY = datetime(1970, 1, 1), timedelta(days=1)
 _FIRST_DAY, _END = -719162.0, 2932897.0  # of the years 1 to 9999
 _LONGEST = 1e8  # days that 64 bits of microseconds hold
-_SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12}
+_SECONDS = {
+    "W": 604800.0, "D": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0,
+    "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12,
+}  # fmt: skip
 _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (  # the first that fits: True is an int, too
     ("bool", (bool, np.bool_)),
     ("level", (str,)),
@@ -56,6 +59,10 @@ class Content(NamedTuple):
             return self.values
         return np.array([*self.levels, np.nan], dtype=np.float64)[self.values]
 
+    def only(self, rows: np.ndarray) -> Content:
+        """Some of the rows."""
+        return self._replace(values=self.values[rows])
+
     def describe(self, row: int) -> str:
         """What the column holds, by the example of a row."""
         word = "text" if self.is_text else WORDS_OF_KINDS.get(self.kind, "numbers")
@@ -74,7 +81,7 @@ def refusal(where: str, what: Any) -> InputError:
     """The error of a column that no model can read; scikit-learn's tests know its words."""
     return NoNumberError(
         f"{where} holds {what}: cells of this argument must be a string, a number, a boolean "
-        "or a date; leave the column out, or make some of it"
+        "or a date; convert the column, or leave it out"
     )
 
 
@@ -110,6 +117,8 @@ def read_levels(codes: np.ndarray, levels: Sequence[Any], where: str) -> Content
     """Read a column of codes, -1 missing, and of the levels that they stand for."""
     if set(map(type, levels)) <= {str}:  # as nearly always, and there may be many
         return Content("level", codes, levels)
+    if any(isinstance(level, bytes) for level in levels):
+        raise refusal(where, "bytes")
     plain = [_plain(level) for level in levels]
     texts = [level for level in plain if isinstance(level, str)]
     others = [level for level in plain if level is not None and not isinstance(level, str)]
@@ -156,19 +165,20 @@ def _bounded(values: np.ndarray, where: str) -> np.ndarray:
 
 def read_integers(cells: np.ndarray, missing: np.ndarray | None = None) -> Content:
     """Read a column of whole numbers; where one is `missing`, a cell holds anything."""
-    if cells.itemsize == 8 and len(cells) and _is_inexact(cells.min(), cells.max()):
+    if cells.itemsize == 8 and is_inexact(cells.min()) | is_inexact(cells.max()):
         levels, codes = np.unique(cells, return_inverse=True)
-        return Content(
-            "level", codes if missing is None else np.where(missing, -1, codes), levels.tolist()
-        )
+        if missing is not None:
+            codes[missing] = -1
+        return Content("level", codes, levels.tolist())
     values = cells.astype(np.float64)
     if missing is not None:
         values[missing] = np.nan
     return Content("number", values)
 
 
-def _is_inexact(low: Any, high: Any) -> bool:
-    return bool(low < -_EXACT or high > _EXACT)
+def is_inexact(whole: Any) -> bool:
+    """Whether a whole number is too large for a float to tell it from the next one."""
+    return bool(whole < -_EXACT or whole > _EXACT)
 
 
 def _as_days(cells: np.ndarray, where: str) -> np.ndarray:
@@ -176,21 +186,24 @@ def _as_days(cells: np.ndarray, where: str) -> np.ndarray:
     unit, count = np.datetime_data(cells.dtype)
     dates = cells.dtype.kind == "M"
     missing = np.isnat(cells)
-    if unit in ("Y", "M") and not dates and not missing.all():
-        raise InputError(f"{where} holds durations in months or years: give them in days")
-    if unit in ("Y", "M", "W", "D"):
-        days = cells.astype(f"{cells.dtype.kind}8[D]").astype(np.int64).astype(np.float64)
-    elif unit in _SECONDS:
-        days = cells.astype(np.int64).astype(np.float64) * (count * _SECONDS[unit] / 86400.0)
-    else:  # NaT alone has no unit, or one finer than any clock
-        days = np.where(missing, np.nan, 0.0)
+    days = cells.astype(np.int64).astype(np.float64)
+    if unit in _SECONDS:
+        days *= count * _SECONDS[unit] / 86400.0
+    elif dates and unit in ("Y", "M"):  # of any length
+        near = np.abs(days) * count < -_FIRST_DAY
+        days[near] = cells[near].astype("M8[D]").astype(np.int64)
+    elif not missing.all():
+        raise InputError(f"{where} holds {cells.dtype}: give it in days, or in seconds")
     days[missing] = np.nan
     if dates:
         beyond = (days < _FIRST_DAY) | (days >= _END)
         if beyond.any():
-            row = first(beyond)
-            raise InputError(f"{where} holds a date beyond the years 1 to 9999 in row {row}")
+            raise _beyond_calendars(where, first(beyond))
     return days
+
+
+def _beyond_calendars(where: str, row: int) -> InputError:
+    return InputError(f"{where} holds a date beyond the years 1 to 9999 in row {row}")
 
 
 def as_times(days: np.ndarray, kind: str) -> np.ndarray:
@@ -224,10 +237,10 @@ def read_objects(cells: list[Any], where: str) -> Content:
     if found == {"duration"}:
         return Content("duration", np.array([_length(cell) for cell in cells]))
     if found == {"number"} and all(issubclass(each, int | np.integer) for each in kinds):
-        seen = [cell for cell in cells if cell is not None]
-        if _is_inexact(min(seen), max(seen)):
-            _bounded(_as_floats(cells), where)
+        values = _bounded(_as_floats(cells), where)
+        if any(cell is not None and is_inexact(cell) for cell in cells):
             return _read_names(cells)
+        return Content("number", values)
     kind = "bool" if found == {"bool"} else "number"
     return Content(kind, _bounded(_as_floats(cells), where))
 
@@ -286,7 +299,9 @@ def _date(row: int, cell: Any, where: str) -> float:
     if cell is None:
         return np.nan
     if isinstance(cell, np.datetime64):
-        return float(_as_days(np.array([cell]), where)[0])
+        cell = cell.astype("M8[us]").item()
+    if isinstance(cell, int):  # what NumPy makes of a date that Python does not have
+        raise _beyond_calendars(where, row)
     if not isinstance(cell, datetime):
         return float(cell.toordinal() - _EPOCH.toordinal())
     try:
@@ -294,7 +309,7 @@ def _date(row: int, cell: Any, where: str) -> float:
             cell = cell.astimezone(UTC).replace(tzinfo=None)
         return (cell - _EPOCH) / _DAY
     except OverflowError as error:
-        raise InputError(f"{where} holds a date beyond the years 1 to 9999 in row {row}") from error
+        raise _beyond_calendars(where, row) from error
 
 
 def _length(cell: Any) -> float:

@@ -23,8 +23,8 @@ seen cells are 0 | hurdle |
 
 A level of a categorical column that has fewer than `rare` cells has no code: identifiers would
 teach nothing. If less than two levels are left, the column is ignored. Columns of text are refused
-if they hold documents: `ROWS_OF_TEXT` rows or more, more different texts than half of the rows, and
-more than `WORDS` words in a text, on average.
+if they hold documents: `ROWS_OF_TEXT` cells or more, more different texts than half of the cells,
+and more than `WORDS` words in a text, on average.
 
 A hurdle column has two parts: whether the cell is positive, and if it is, how large.
 """
@@ -35,14 +35,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from math import log
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .._checks import NUMBER, demand
 from .._kinds import savable
 from ..exceptions import InputError
-from .cells import LARGEST, WORDS_OF_KINDS, Content, as_times, first, plain_number, shown
+from .cells import (
+    LARGEST,
+    WORDS_OF_KINDS,
+    Content,
+    as_times,
+    first,
+    is_inexact,
+    plain_number,
+    shown,
+)
 
 FEW = 12
 ROWS_PER_LEVEL = 10
@@ -56,8 +65,8 @@ SUPPORT = {
 }
 CODED = ("bernoulli", "categorical")
 FAMILIES = ("gaussian", *SUPPORT, *CODED, "ignored")
-_CLOSE = 1e-7  # of a level that is not whole: as a float of 32 bits it is still the same
 Parts = dict[str, np.ndarray]  # of a column, by the names of `Cells`
+_CLOSE = 1e-7  # of a level that is not whole: as a float of 32 bits it is still the same
 _LOWEST_LOG = log(np.finfo(np.float64).tiny)  # below, a number drawn would be 0
 _SPAN = 100_000  # of whole numbers that are looked up in a table
 _HEAD = 1000  # cells that tell of most columns how many values they have
@@ -78,18 +87,18 @@ class Column:
     @classmethod
     def learn(cls, name: str | int, content: Content, family: str, rare: int) -> Column:
         """Decide what a column is, of the family that is given if it is not "auto"."""
-        seen = ~content.missing
-        if not seen.any():
+        missing = content.missing
+        if missing.all():
             return cls(name, "ignored", "all missing", "number", [])
-        where = place(name)
+        seen = content.only(~missing)
         if family == "auto":
-            choice = _choose(content, seen, rare, where)
+            family, why, levels = _choose(seen, rare, place(name))
         else:
-            choice = _take(content, seen, family, rare, where)
-        kind = content.kind
-        if kind == "level" and choice.family not in (*CODED, "ignored"):
-            kind = "number"
-        return cls(name, choice.family, choice.why, kind, choice.levels, not seen.all())
+            _refuse_cells(content, family, place(name))
+            why, levels = "given", _given_levels(seen, family, rare, place(name))
+        coded = content.kind == "level" and family in (*CODED, "ignored")
+        kind = content.kind if content.kind != "level" or coded else "number"
+        return cls(name, family, why, kind, levels, bool(missing.any()))
 
     @property
     def is_text(self) -> bool:
@@ -122,7 +131,7 @@ class Column:
         """The cells as they were: floats, times, or objects of which None is missing."""
         if self.family == "ignored":
             return np.full(n_rows, np.nan)
-        if self.family in CODED and self.kind in ("level", "bool"):
+        if self.is_text or self.kind == "bool" or any(map(is_inexact, self.levels)):
             return np.array([*self.levels, None], dtype=object)[parts["codes"]]
         if self.family in CODED:
             values = np.array([*self.levels, np.nan], dtype=np.float64)[parts["codes"]]
@@ -143,7 +152,7 @@ class Column:
         if content.kind == "level" and self._lookup(content.levels)[:-1].min(initial=0) == 0:
             return []
         new = (self._codes(content) < 0) & ~content.missing
-        return sorted(_counted(content, new)) if new.any() else []
+        return sorted(_counted(content.only(new))) if new.any() else []
 
     def _refuse_other_kinds(self, content: Content) -> None:
         """See that the cells are of the kind that the column had in the first rows."""
@@ -252,16 +261,16 @@ def place(name: str | int) -> str:
     return f"column {name!r}"
 
 
-def _counted(content: Content, seen: np.ndarray) -> dict[Any, int]:
-    """How many of some cells each level has."""
-    if content.kind != "level":
-        values, counts = np.unique(content.values[seen], return_counts=True)
-        levels = [*map(bool if content.kind == "bool" else plain_number, values.tolist())]
+def _counted(seen: Content) -> dict[Any, int]:
+    """How many cells each level has, all of them being seen."""
+    if seen.kind != "level":
+        values, counts = np.unique(seen.values, return_counts=True)
+        levels = [*map(bool if seen.kind == "bool" else plain_number, values.tolist())]
         return dict(zip(levels, counts.tolist(), strict=True))
-    counts = np.bincount(content.values[seen], minlength=len(content.levels))
+    counts = np.bincount(seen.values, minlength=len(seen.levels))
     counted: dict[Any, int] = {}
     for code in np.flatnonzero(counts).tolist():  # two codes may stand for one level
-        level = content.levels[code]
+        level = seen.levels[code]
         counted[level] = counted.get(level, 0) + int(counts[code])
     return counted
 
@@ -271,68 +280,67 @@ def _common(counted: dict[Any, int], rare: int) -> list[Any]:
     return sorted(level for level, count in counted.items() if count >= rare)
 
 
-# --- which family? --------------------------------------------------------------------------------
+# --- families that are chosen ---------------------------------------------------------------------
+
+Choice = tuple[str, str, list[Any]]  # a family, why, and the levels that have codes
 
 
-class _Choice(NamedTuple):
-    family: str
-    why: str
-    levels: list[Any] = []  # noqa: RUF012  never changed
-
-
-def _choose(content: Content, seen: np.ndarray, rare: int, where: str) -> _Choice:
-    """The family of a column, some cells of which are seen, by the rules of this module."""
-    if content.kind == "level":
-        return _choose_levels(content, seen, rare, where)
-    values = content.values[seen]
-    distinct = _distinct(values)
+def _choose(seen: Content, rare: int, where: str) -> Choice:
+    """The family of a column by the rules of this module."""
+    if seen.kind == "level":
+        return _choose_for_levels(seen, rare, where)
+    distinct = _distinct(seen.values)
     if len(distinct) == 1:
-        return _Choice("ignored", "never varies")
-    if content.kind == "bool":
-        return _Choice("bernoulli", "booleans", [False, True])
-    if content.kind == "date":
-        return _Choice("gaussian", "dates, as days since 1970-01-01")
-    if content.kind == "duration":
-        return _Choice("gaussian", "durations, as days")
+        return "ignored", "never varies", []
+    if seen.kind == "bool":
+        return "bernoulli", "booleans", [False, True]
+    if seen.kind == "date":
+        return "gaussian", "dates, as days since 1970-01-01", []
+    if seen.kind == "duration":
+        return "gaussian", "durations, as days", []
     if len(distinct) == 2:
-        return _Choice("bernoulli", "two values", [*map(plain_number, distinct.tolist())])
-    return _choose_numbers(values, distinct, content, seen, rare)
+        return "bernoulli", "two values", [*map(plain_number, distinct.tolist())]
+    return _choose_for_numbers(seen, len(distinct), rare)
 
 
-def _choose_levels(content: Content, seen: np.ndarray, rare: int, where: str) -> _Choice:
-    counted = _counted(content, seen)
-    if content.is_text and _are_documents(list(counted), len(seen)):
+def _choose_for_levels(seen: Content, rare: int, where: str) -> Choice:
+    counted = _counted(seen)
+    if seen.is_text and _are_documents([*counted], len(seen.values)):
         raise InputError(
-            f"{where} holds text, as {shown(content.levels[content.values[first(seen)]])}: "
+            f"{where} holds text, as {shown(next(iter(counted)))}: "
             "TextClassifier reads text, or leave the column out"
         )
-    kept = _common(counted, rare)
+    levels = _common(counted, rare)
     if len(counted) == 1:
-        return _Choice("ignored", "never varies")
-    if not kept:
-        return _Choice("ignored", "every value is different" if rare == 2 else "rare levels only")
-    if len(kept) == 1:
-        return _Choice("ignored", "one level only that is not rare")
-    word = "text" if content.is_text else "categories"
-    return _Choice("categorical", f"{word}, {len(kept)} levels", kept)
+        return "ignored", "never varies", []
+    if max(counted.values()) == 1 < rare:
+        return "ignored", "every value is different", []
+    if len(levels) < 2:
+        return "ignored", f"{len(levels) or 'no'} level of {rare} rows or more", []
+    return (
+        "categorical",
+        f"{'text' if seen.is_text else 'categories'}, {len(levels)} levels",
+        levels,
+    )
 
 
-def _choose_numbers(values: np.ndarray, distinct: np.ndarray, content, seen, rare) -> _Choice:
+def _choose_for_numbers(seen: Content, n_distinct: int, rare: int) -> Choice:
+    values = seen.values
     whole = bool((values == np.rint(values)).all())
-    few = len(distinct) <= FEW
-    if whole and few and len(values) >= ROWS_PER_LEVEL * len(distinct):
-        kept = _common(_counted(content, seen), rare)
-        return _Choice("categorical", f"whole numbers, {len(kept)} levels", kept)
+    few = n_distinct <= FEW
+    if whole and few and len(values) >= ROWS_PER_LEVEL * n_distinct:
+        levels = _common(_counted(seen), rare)
+        return "categorical", f"whole numbers, {len(levels)} levels", levels
     low, mean = values.min(), values.mean()
     if whole and not few and low == 0 and mean / 2 <= values.var() <= mean * 2:
-        return _Choice("poisson", "counts")
+        return "poisson", "counts", []
     if low == 0 and _has_spike(values):
-        return _Choice("hurdle", "zero or positive")
+        return "hurdle", "zero or positive", []
     if low > 0:
         skewness = _skewness(values)
         if skewness > SKEWED and abs(_skewness(np.log(values))) < skewness:
-            return _Choice("lognormal", "positive and skewed")
-    return _Choice("gaussian", "numbers")
+            return "lognormal", "positive and skewed", []
+    return "gaussian", "numbers", []
 
 
 def _distinct(values: np.ndarray) -> np.ndarray:
@@ -342,7 +350,7 @@ def _distinct(values: np.ndarray) -> np.ndarray:
 
 
 def _has_spike(values: np.ndarray) -> bool:
-    """Whether many of numbers >= 0 are 0 and the others are as a logarithm would have them."""
+    """Whether many of numbers >= 0 are 0, and the others are as a logarithm would have them."""
     positive = values[values > 0]
     zeros = 1.0 - len(positive) / len(values)
     if zeros < ZEROS or len(positive) < POSITIVES or len(_distinct(positive)) <= 3:
@@ -353,43 +361,54 @@ def _has_spike(values: np.ndarray) -> bool:
 def _skewness(values: np.ndarray) -> float:
     centred = values - values.mean()
     size = np.abs(centred).max()
-    if not size > 0.0:
+    if size == 0.0:
         return 0.0
     centred /= size  # cubes neither overflow nor vanish
     return float((centred**3).mean() / (centred**2).mean() ** 1.5)
 
 
-def _are_documents(texts: list[str], n_rows: int) -> bool:
-    if n_rows < ROWS_OF_TEXT or 2 * len(texts) <= n_rows:
+def _are_documents(texts: list[str], n_cells: int) -> bool:
+    if n_cells < ROWS_OF_TEXT or 2 * len(texts) <= n_cells:
         return False
     return sum(len(text.split()) for text in texts) > WORDS * len(texts)
 
 
-def _take(content: Content, seen: np.ndarray, family: str, rare: int, where: str) -> _Choice:
-    """A family that a user has chosen, unless the cells are none of its."""
-    row = first(seen)
+# --- families that are given ----------------------------------------------------------------------
+
+
+def _refuse_cells(content: Content, family: str, where: str) -> None:
+    """See that a family that was given can have the cells."""
+    if family in CODED:
+        return
     but = f"{where} is given as {family!r}, but holds"
-    if family == "categorical":
-        counted = _counted(content, seen)
-        return _Choice(family, "given", _common(counted, rare) or _common(counted, 1))
-    if family == "bernoulli":
-        levels = sorted(_counted(content, seen))
-        if content.kind == "bool" or set(levels) <= {0, 1}:
-            levels = [False, True] if content.kind == "bool" else [0, 1]
-        if len(levels) != 2:
-            few = ", ".join(map(shown, levels[:3]))
-            raise InputError(f"{but} {len(levels)} values, as {few}: it takes two")
-        return _Choice(family, "given", levels)
     if content.is_text:
+        row = first(~content.missing)
         raise InputError(f"{but} {content.describe(row)}: give 'categorical', or leave it out")
     values = content.numbers()
     outside = _outside(family, values)
     if outside.any():
         row = first(outside)
+        value = shown(values[row].item())
+        raise InputError(f"{but} {value} in row {row}: it takes {SUPPORT[family]}")
+
+
+def _given_levels(seen: Content, family: str, rare: int, where: str) -> list[Any]:
+    """The levels of a column whose family was given."""
+    if family not in CODED:
+        return []
+    counted = _counted(seen)
+    if family == "categorical":
+        return _common(counted, rare) or sorted(counted)
+    if counted.keys() <= {0, 1}:  # one of them may be still to come
+        return [False, True] if seen.kind == "bool" else [0, 1]
+    levels = sorted(counted)
+    if len(levels) != 2:
+        some = ", ".join(map(shown, levels[:3]))
         raise InputError(
-            f"{but} {shown(values[row].item())} in row {row}: it takes {SUPPORT[family]}"
+            f"{where} is given as {family!r}, but holds {len(levels)} values, as {some}: "
+            "it takes two"
         )
-    return _Choice(family, "given")
+    return levels
 
 
 def _outside(family: str, values: np.ndarray) -> np.ndarray:

@@ -20,22 +20,26 @@ _TABLES = "a data frame, an array with two axes, or a list of dicts or of lists"
 
 
 class Table:
-    """A table that is open for reading; a column is read when it is asked for, and once."""
+    """A table that is open for reading; a column is read when it is asked for, and once.
+
+    `find` gives a column by its number, and `read` its content, of which errors say `where`.
+    """
 
     def __init__(
         self,
         backend: str,
         names: Sequence[Any] | None,
         shape: tuple[int, int],
-        read: Callable[[int, str], Content],
+        find: Callable[[int], Any],
+        read: Callable[[Any, str], Content],
     ):
-        self.backend = backend
-        self.named = names is not None
-        self.names = list(range(shape[1])) if names is None else [_plain_name(n) for n in names]
-        self.n_rows = shape[0]
-        self._read = read
-        self._contents: dict[int, Content] = {}
         _check_shape(shape)
+        self.backend = backend
+        self.n_rows = shape[0]
+        self.named = names is not None
+        self.names = list(range(shape[1])) if names is None else [*map(plain_name, names)]
+        self._find, self._read = find, read
+        self._contents: dict[int, Content] = {}
         if len(set(self.names)) < len(self.names):
             ((name, _),) = Counter(self.names).most_common(1)
             raise InputError(f"X has two columns of the name {name!r}")
@@ -43,15 +47,12 @@ class Table:
     def content(self, column: int) -> Content:
         """What a column holds."""
         if column not in self._contents:
-            self._contents[column] = self._read(column, self.where(column))
+            where = f"column {self.names[column]!r}"
+            self._contents[column] = self._read(self._find(column), where)
         return self._contents[column]
 
-    def where(self, column: int) -> str:
-        """A column in a message."""
-        return f"column {self.names[column]!r}"
 
-
-def _plain_name(name: Any) -> str | int:
+def plain_name(name: Any) -> str | int:
     """A name that can stand in a file; those of several levels become texts."""
     if isinstance(name, int | np.integer) and not isinstance(name, bool):
         return int(name)
@@ -112,7 +113,9 @@ def check_table(X: Any) -> Table:
         library = sys.modules.get(backend)  # if it is not there, X cannot be its data frame
         if library and isinstance(X, tuple(getattr(library, kind) for kind in kinds)):
             return open_it(X)
-    if hasattr(X, "collect") or hasattr(X, "columns"):
+    if hasattr(X, "collect"):
+        raise _not_there(X)
+    if hasattr(X, "columns"):
         return _open_other(X)
     if hasattr(X, "__array__"):
         return _open_array(np.asarray(X))
@@ -127,11 +130,11 @@ def _open_array(X: Any) -> Table:
         raise InputError(f"Complex data not supported: X holds {X.dtype}")
     _check_shape(X.shape)
     mask = np.ma.getmask(X)
+    X = np.asarray(X)
     if mask is not np.ma.nomask:
-        X = np.array(X, dtype=object)
+        X = X.astype(object)
         X[mask] = None
-    n_rows, n_columns = X.shape
-    return Table("array", None, (n_rows, n_columns), lambda j, where: read_array(X[:, j], where))
+    return Table("array", None, X.shape, lambda j: X[:, j], read_array)
 
 
 def _open_list(X: Sequence[Any]) -> Table:
@@ -147,23 +150,18 @@ def _open_list(X: Sequence[Any]) -> Table:
             raise InputError(f"row {row} of X has {len(cells)} cells, but row 0 has {len(X[0])}")
     if kind is Mapping:
         keys = list(dict.fromkeys(chain.from_iterable(X)))
-        return Table(
-            "dicts",
-            keys,
-            (len(X), len(keys)),
-            lambda j, where: read_objects([row.get(keys[j]) for row in X], where),
-        )
+        shape = len(X), len(keys)
+        return Table("dicts", keys, shape, lambda j: [r.get(keys[j]) for r in X], read_objects)
     columns = list(zip(*X, strict=True))
     shape = len(X), len(columns)
-    return Table("array", None, shape, lambda j, where: read_objects(list(columns[j]), where))
+    return Table("array", None, shape, lambda j: list(columns[j]), read_objects)
 
 
 # --- data frames ----------------------------------------------------------------------------------
 
 
 def _open_pandas(X: Any) -> Table:
-    read = lambda j, where: _read_pandas(X.iloc[:, j], where)  # noqa: E731
-    return Table("pandas", X.columns, X.shape, read)
+    return Table("pandas", X.columns, X.shape, lambda j: X.iloc[:, j], _read_pandas)
 
 
 def _read_pandas(column: Any, where: str) -> Content:
@@ -172,8 +170,9 @@ def _read_pandas(column: Any, where: str) -> Content:
     dtype = column.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         return read_levels(column.array.codes, dtype.categories.tolist(), where)
-    text = dtype.kind == "O" and pd.api.types.infer_dtype(column) == "string"
-    if text or isinstance(dtype, pd.StringDtype):
+    if isinstance(dtype, pd.StringDtype) or (
+        dtype == np.dtype(object) and pd.api.types.infer_dtype(column) == "string"
+    ):
         codes, levels = pd.factorize(column)
         return read_levels(codes, levels.tolist(), where)
     if isinstance(dtype, np.dtype):
@@ -196,8 +195,7 @@ def _read_pandas(column: Any, where: str) -> Content:
 
 
 def _open_polars(X: Any) -> Table:
-    read = lambda j, where: _read_polars(X.to_series(j), where)  # noqa: E731
-    return Table("polars", X.columns, X.shape, read)
+    return Table("polars", X.columns, X.shape, X.to_series, _read_polars)
 
 
 def _read_polars(column: Any, where: str) -> Content:
@@ -216,10 +214,11 @@ def _read_polars(column: Any, where: str) -> Content:
         lookup[place] = np.arange(len(place))
         codes = column.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
         return read_levels(lookup[codes], levels.cast(pl.String).to_list(), where)
-    if dtype.is_integer() and column.null_count():
-        return read_integers(column.fill_null(0).to_numpy(), column.is_null().to_numpy())
+    if str(dtype) in ("Int128", "UInt128"):  # NumPy has none
+        return read_objects(column.to_list(), where)
     if dtype.is_integer():
-        return read_array(column.to_numpy(), where)
+        missing = column.is_null().to_numpy() if column.null_count() else None
+        return read_integers(column.fill_null(0).to_numpy(), missing)
     if dtype.is_numeric() or dtype == pl.Boolean:
         values = column.cast(pl.Float64).to_numpy()
         return Content("bool", values) if dtype == pl.Boolean else read_array(values, where)
@@ -229,8 +228,7 @@ def _read_polars(column: Any, where: str) -> Content:
 
 
 def _open_arrow(X: Any) -> Table:
-    read = lambda j, where: _read_arrow(X.column(j), where)  # noqa: E731
-    return Table("pyarrow", X.schema.names, X.shape, read)
+    return Table("pyarrow", X.schema.names, X.shape, X.column, _read_arrow)
 
 
 def _read_arrow(column: Any, where: str) -> Content:
@@ -281,11 +279,13 @@ def _open_other(X: Any) -> Table:
     except TypeError as error:
         raise InputError(f"X is a {type(X).__name__}: expected {_TABLES}") from error
     if isinstance(frame, nw.LazyFrame):
-        raise InputError(f"X is a {type(X).__name__}, whose rows are not there yet: collect() them")
+        raise _not_there(X)
     native = frame.to_native()
-    if isinstance(X, nw.DataFrame) and type(native).__module__.split(".")[0] in BACKENDS:
-        return check_table(native)
-    return _open_pandas(frame.to_pandas())
+    return _open_pandas(frame.to_pandas()) if native is X else check_table(native)
+
+
+def _not_there(X: Any) -> InputError:
+    return InputError(f"X is a {type(X).__name__}, whose rows are not there yet: collect() them")
 
 
 # --- the way back ---------------------------------------------------------------------------------
@@ -333,5 +333,7 @@ def _as_objects(column: np.ndarray) -> list[Any]:
 def _as_series(pd: Any, column: np.ndarray) -> Any:
     if column.dtype != object:
         return pd.Series(column)
-    kinds = set(map(type, column.tolist()))
-    return pd.Series(column.tolist(), dtype="boolean" if kinds == {bool, type(None)} else None)
+    cells = column.tolist()
+    kinds = set(map(type, cells)) - {type(None)}
+    dtypes = {bool: "boolean", int: object}  # what pandas would make numbers of if one is missing
+    return pd.Series(cells, dtype=dtypes.get(kinds.pop()) if len(kinds) == 1 else None)

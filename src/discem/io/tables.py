@@ -15,7 +15,7 @@ from .._kinds import savable
 from ..exceptions import InputError, OptionError, warn
 from .cells import Content, shown
 from .columns import CODED, FAMILIES, SUPPORT, Column, place
-from .frames import BACKENDS, Table, check_table, make_table
+from .frames import BACKENDS, Table, check_table, make_table, plain_name
 
 _NAMED = 5  # columns in a warning
 
@@ -172,6 +172,10 @@ class Layout:
     def _tells_missing(self, column: Column) -> bool:
         return self.informative and column.holes
 
+    def _takes(self, column: Column) -> bool:
+        """Whether a column takes any part."""
+        return column.family != "ignored" or self._tells_missing(column)
+
     # --- rows -------------------------------------------------------------------------------------
 
     def encode(self, X: Any) -> Cells:
@@ -184,11 +188,11 @@ class Layout:
         table = check_table(X)
         parts: dict[str, list[np.ndarray]] = {name: [] for name in Cells._fields}
         outside = []
-        for column, source in zip(self.columns, self._sources(table), strict=True):
-            if source is None:
-                content = Content("number", np.full(table.n_rows, np.nan))
-            else:
-                content = table.content(source)
+        nothing = Content("number", np.full(table.n_rows, np.nan))
+        sources = self._sources(table)
+        self._warn_of_columns(table, sources)
+        for column, source in zip(self.columns, sources, strict=True):
+            content = nothing if source is None else table.content(source)
             encoded, wrong = column.encode(content)
             for name, vector in encoded.items():
                 parts[name].append(vector)
@@ -212,29 +216,38 @@ class Layout:
 
     def _sources(self, table: Table) -> list[int | None]:
         """Where in a table each column is; None if it is not there, or need not be."""
-        wanted = [c.family != "ignored" or self._tells_missing(c) for c in self.columns]
-        places: dict[Any, int] = {name: j for j, name in enumerate(table.names)}
-        if not table.named or (not self.named and table.backend != "dicts"):
-            if len(places) != len(self.columns):
-                raise InputError(
-                    f"X has {len(places)} features, but it is expecting {len(self.columns)} "
-                    "features as input"
-                )
-            return [j if wants else None for j, wants in enumerate(wanted)]
         names = [column.name for column in self.columns]
-        known = set(names)
-        extra = [name for name in places if name not in known]
-        if len(extra) == len(places):
+        places = {name: j for j, name in enumerate(table.names)}
+        if self._by_place(table):
+            if len(places) != len(names):
+                raise InputError(
+                    f"X has {len(places)} features, but it is expecting {len(names)} features "
+                    "as input"
+                )
+            places = {name: j for j, name in enumerate(names)}
+        elif places.keys().isdisjoint(names):
             raise InputError(
-                f"X has none of the columns of the model: it has {_listed(extra)}, "
+                f"X has none of the columns of the model: it has {_listed(table.names)}, "
                 f"the model has {_listed(names)}"
             )
-        lacking = [n for n, wants in zip(names, wanted, strict=True) if wants and n not in places]
+        return [places.get(c.name) if self._takes(c) else None for c in self.columns]
+
+    def _by_place(self, table: Table) -> bool:
+        """Whether columns are told by their order, which that of the keys of dicts is not."""
+        return not table.named or not (self.named or table.backend == "dicts")
+
+    def _warn_of_columns(self, table: Table, sources: list[int | None]) -> None:
+        """Say which columns are not there, and which are not known."""
+        if self._by_place(table):
+            return
+        pairs = zip(self.columns, sources, strict=True)
+        lacking = [c.name for c, source in pairs if source is None and self._takes(c)]
         if lacking and table.backend != "dicts":  # a key that a dict lacks is a missing cell
             warn(f"X has no columns {_listed(lacking)}: all their cells are missing", UserWarning)
+        known = {column.name for column in self.columns}
+        extra = [name for name in table.names if name not in known]
         if extra:
             warn(f"X has columns that the model does not know: {_listed(extra)}", UserWarning)
-        return [places.get(n) if wants else None for n, wants in zip(names, wanted, strict=True)]
 
     def log_base(self, cells: Cells) -> np.ndarray:
         """The part of the density of each row in which no parameter has a say, ln h(x).
@@ -290,11 +303,12 @@ def _given(families: str | Mapping[Any, str], names: Sequence[Any]) -> dict[str 
     if not isinstance(families, Mapping):
         raise OptionError(f"families={families!r} must be 'auto', a family, or a dict of families")
     given = dict.fromkeys(names, "auto")
-    for name, family in families.items():
+    for key, family in families.items():
+        name = plain_name(key)
         if name not in given:
             meant = get_close_matches(str(name), map(str, names), 1)
             hint = f"did you mean {meant[0]!r}?" if meant else f"there are: {_listed(names)}"
-            raise OptionError(f"families: X has no column {name!r}; {hint}")
+            raise OptionError(f"families: X has no column {key!r}; {hint}")
         if family not in ("auto", *FAMILIES):
             raise OptionError(
                 f"families: {family!r} of {place(name)} is not one of {('auto', *FAMILIES)}"

@@ -20,9 +20,10 @@ _TABLES = "a data frame, an array with two axes, or a list of dicts or of lists"
 
 
 class Table:
-    """A table that is open for reading; a column is read when it is asked for, and once.
+    """A table that is open for reading; a column is read when it is asked for.
 
-    `find` gives a column by its number, and `read` its content, of which errors say `where`.
+    What took time to find, its levels, is kept. `find` gives a column by its number, and `read` its
+    content, of which errors say `where`.
     """
 
     def __init__(
@@ -39,17 +40,19 @@ class Table:
         self.named = names is not None
         self.names = list(range(shape[1])) if names is None else [*map(plain_name, names)]
         self._find, self._read = find, read
-        self._contents: dict[int, Content] = {}
+        self._levels: dict[int, Content] = {}
         if len(set(self.names)) < len(self.names):
             ((name, _),) = Counter(self.names).most_common(1)
             raise InputError(f"X has two columns of the name {name!r}")
 
     def content(self, column: int) -> Content:
         """What a column holds."""
-        if column not in self._contents:
-            where = f"column {self.names[column]!r}"
-            self._contents[column] = self._read(self._find(column), where)
-        return self._contents[column]
+        content = self._levels.get(column)
+        if content is None:
+            content = self._read(self._find(column), f"column {self.names[column]!r}")
+            if content.kind == "level":
+                self._levels[column] = content
+        return content
 
 
 def plain_name(name: Any) -> str | int:

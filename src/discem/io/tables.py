@@ -186,18 +186,19 @@ class Layout:
         number to which its family gives no probability, with a warning.
         """
         table = check_table(X)
-        parts: dict[str, list[np.ndarray]] = {name: [] for name in Cells._fields}
-        outside = []
-        nothing = Content("number", np.full(table.n_rows, np.nan))
         sources = self._sources(table)
         self._warn_of_columns(table, sources)
+        cells = self._room(table.n_rows)
+        places = {name: iter(part.T) for name, part in cells._asdict().items()}
+        nothing = Content("number", np.full(table.n_rows, np.nan))
+        outside = []
         for column, source in zip(self.columns, sources, strict=True):
             content = nothing if source is None else table.content(source)
-            encoded, wrong = column.encode(content)
-            for name, vector in encoded.items():
-                parts[name].append(vector)
+            parts, wrong = column.encode(content)
+            for name, vector in parts.items():
+                next(places[name])[:] = vector
             if self._tells_missing(column):
-                parts["codes"].append(content.missing)
+                next(places["codes"])[:] = content.missing
             if wrong:
                 outside.append(column)
         if outside:
@@ -208,10 +209,13 @@ class Layout:
                 "missing",
                 UserWarning,
             )
+        return cells
+
+    def _room(self, n_rows: int) -> Cells:
         return Cells(
-            _stacked(parts["numbers"], table.n_rows, np.float64),
-            _stacked(parts["codes"], table.n_rows, np.int32),
-            _stacked(parts["counts"], table.n_rows, np.float64),
+            np.empty((n_rows, len(self.numbers))),
+            np.empty((n_rows, len(self._coded)), dtype=np.int32),
+            np.empty((n_rows, len(self.counts))),
         )
 
     def _sources(self, table: Table) -> list[int | None]:
@@ -321,11 +325,3 @@ def _listed(names: Sequence[Any]) -> str:
     """The first names in a message."""
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(map(repr, names[:_NAMED])) + more
-
-
-def _stacked(vectors: Sequence[np.ndarray], n_rows: int, dtype: Any) -> np.ndarray:
-    """Vectors as the columns of one array."""
-    stacked = np.empty((n_rows, len(vectors)), dtype=dtype)
-    for j, vector in enumerate(vectors):
-        stacked[:, j] = vector
-    return stacked

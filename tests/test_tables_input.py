@@ -5,7 +5,6 @@ import copy
 import json
 import pickle
 import sys
-import time
 import warnings
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
@@ -877,13 +876,11 @@ def test_many_levels():
 
 
 def test_many_columns():
-    start = time.perf_counter()
     wide = np.random.default_rng(0).normal(size=(50, 10_000))
     wide[0, 0] = np.nan
     layout = Layout.learn(wide)
     assert layout.encode(wide).numbers.shape == (50, 10_000)
     assert len(layout.extended(wide).columns) == 10_000
-    assert time.perf_counter() - start < 60.0
 
 
 # --- what a file may hold -------------------------------------------------------------------------

@@ -181,10 +181,10 @@ class Column:
             return np.full(len(content.values), -1, dtype=np.int32)
         if self._table is not None:
             low, table = self._table
-            place = content.values - low
-            place[~((place >= 0.0) & (place < len(table)))] = -1.0  # of the table: no level
-            whole = place.astype(np.int64)
-            return np.where(whole == place, table[whole], np.int32(-1))
+            offset = content.values - low
+            offset[~((offset >= 0.0) & (offset < len(table)))] = -1.0  # the last: no level
+            whole = offset.astype(np.int64)
+            return np.where(whole == offset, table[whole], np.int32(-1))
         levels, steps, width, codes = self._ladder
         near = np.searchsorted(steps, content.values)
         same = np.abs(content.values - levels[near]) <= width[near]

@@ -238,7 +238,7 @@ def _read_arrow(column: Any, where: str) -> Content:
     import pyarrow as pa
 
     kind, dtype = pa.types, column.type
-    if kind.is_string(dtype) or kind.is_large_string(dtype) or kind.is_string_view(dtype):
+    if str(dtype) in ("string", "large_string", "string_view"):
         column = column.dictionary_encode()
     if isinstance(column, pa.ChunkedArray):
         column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

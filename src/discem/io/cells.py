@@ -1,0 +1,320 @@
+"""The cells of one column as numbers, or as codes of levels, whatever held them.
+
+Missing are NaN, None, NaT and the NA of pandas. Dates are days since 1970-01-01 UTC, durations are
+days. A column with whole numbers beyond 2**53 holds names rather than numbers, for as floats they
+could not be told apart: its cells are levels.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..exceptions import InputError, NoNumberError
+
+LARGEST = 1e150  # squares of what is beyond overflow
+_EXACT = 2**53  # beyond, whole numbers cannot be told apart as floats
+_EPOCH, _DAY = datetime(1970, 1, 1), timedelta(days=1)
+_FIRST_DAY, _END = -719162.0, 2932897.0  # of the years 1 to 9999
+_LONGEST = 1e8  # days that 64 bits of microseconds hold
+_SECONDS = {
+    "W": 604800.0, "D": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0,
+    "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12,
+}  # fmt: skip
+_KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (  # the first that fits: True is an int, too
+    ("bool", (bool, np.bool_)),
+    ("level", (str,)),
+    ("date", (date, np.datetime64)),
+    ("duration", (timedelta, np.timedelta64)),
+    ("number", (int, float, np.integer, np.floating, Decimal, Fraction)),
+)
+WORDS_OF_KINDS = {"number": "numbers", "bool": "booleans", "date": "dates", "duration": "durations"}
+
+
+class Content(NamedTuple):
+    """A column: numbers, or codes of levels."""
+
+    kind: str  # "number", "bool", "date", "duration" or "level"
+    values: np.ndarray  # float64, NaN missing; of kind "level", codes, -1 missing
+    levels: Sequence[Any] = ()  # texts or numbers, all of one kind
+
+    @property
+    def missing(self) -> np.ndarray:
+        """Which cells are missing."""
+        return self.values < 0 if self.kind == "level" else np.isnan(self.values)
+
+    @property
+    def is_text(self) -> bool:
+        return self.kind == "level" and (not self.levels or isinstance(self.levels[0], str))
+
+    def numbers(self) -> np.ndarray:
+        """The values of what is not text."""
+        if self.kind != "level":
+            return self.values
+        return np.array([*self.levels, np.nan], dtype=np.float64)[self.values]
+
+    def only(self, rows: np.ndarray) -> Content:
+        """Some of the rows."""
+        return self._replace(values=self.values[rows])
+
+    def describe(self, row: int) -> str:
+        """What the column holds, by the example of a row."""
+        word = "text" if self.is_text else WORDS_OF_KINDS.get(self.kind, "numbers")
+        value = self.levels[self.values[row]] if self.kind == "level" else self.values[row].item()
+        return f"{word}, as {shown(value)} in row {row}"
+
+
+def shown(value: Any) -> str:
+    """A value in a message, which is one line."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
+        value = int(value)
+    return reprlib.repr(value)
+
+
+def refusal(where: str, what: Any) -> InputError:
+    """The error of a column that no model can read; scikit-learn's tests know its words."""
+    return NoNumberError(
+        f"{where} holds {what}: cells of this argument must be a string, a number, a boolean "
+        "or a date; convert the column, or leave it out"
+    )
+
+
+def first(bad: np.ndarray) -> int:
+    """The first row for which it holds."""
+    return int(np.argmax(bad))
+
+
+# --- arrays ---------------------------------------------------------------------------------------
+
+
+def read_array(cells: np.ndarray, where: str) -> Content:
+    """Read a column that is a vector; `where` names it in errors."""
+    match cells.dtype.kind:
+        case "f":
+            return Content("number", _bounded(np.ascontiguousarray(cells, np.float64), where))
+        case "i" | "u":
+            return read_integers(cells)
+        case "b":
+            return Content("bool", cells.astype(np.float64))
+        case "M":
+            return Content("date", _as_days(cells, where))
+        case "m":
+            return Content("duration", _as_days(cells, where))
+        case "c":
+            raise InputError(f"Complex data not supported: {where} holds {cells.dtype}")
+        case "O" | "U" | "T":
+            return read_objects(cells.tolist(), where)
+    raise refusal(where, cells.dtype)
+
+
+def read_levels(codes: np.ndarray, levels: Sequence[Any], where: str) -> Content:
+    """Read a column of codes, -1 missing, and of the levels that they stand for."""
+    if set(map(type, levels)) <= {str}:  # as nearly always, and there may be many
+        return Content("level", codes, levels)
+    if any(isinstance(level, bytes) for level in levels):
+        raise refusal(where, "bytes")
+    plain = [_plain(level) for level in levels]
+    texts = [level for level in plain if isinstance(level, str)]
+    others = [level for level in plain if level is not None and not isinstance(level, str)]
+    if texts and others:
+        raise InputError(
+            f"{where} has the levels {shown(texts[0])}, a text, and {shown(others[0])}, a number: "
+            "make all of them texts"
+        )
+    if len(texts) + len(others) < len(plain):  # a level that stands for missing cells
+        known = np.array([level is not None for level in plain] + [False])
+        codes = np.where(known, np.cumsum(known) - 1, -1)[codes]
+        plain = [level for level in plain if level is not None]
+    return Content("level", codes, plain)
+
+
+def _plain(level: Any) -> str | int | float | bool | None:
+    """A level as files can hold it; an interval, say, is the text that stands for it."""
+    if isinstance(level, str):
+        return str(level)
+    if _is_missing(level):
+        return None
+    if isinstance(level, bool | np.bool_):
+        return bool(level)
+    if isinstance(level, int | np.integer) and not isinstance(level, np.timedelta64):
+        return int(level)
+    if isinstance(level, float | np.floating | Decimal | Fraction):
+        return plain_number(float(level))
+    return str(level)
+
+
+def plain_number(value: float) -> int | float:
+    """A whole number as such, however it came."""
+    return int(value) if value.is_integer() else value
+
+
+def _bounded(values: np.ndarray, where: str) -> np.ndarray:
+    beyond = np.abs(values) > LARGEST
+    if beyond.any():
+        row = first(beyond)
+        what = "infinity" if np.isinf(values[row]) else f"a value beyond {LARGEST:g}"
+        raise InputError(f"Input X contains {what} at row {row}, {where}")
+    return values
+
+
+def read_integers(cells: np.ndarray, missing: np.ndarray | None = None) -> Content:
+    """Read a column of whole numbers; where one is `missing`, a cell holds anything."""
+    if cells.itemsize == 8 and is_inexact(cells.min()) | is_inexact(cells.max()):
+        levels, codes = np.unique(cells, return_inverse=True)
+        if missing is not None:
+            codes[missing] = -1
+        return Content("level", codes, levels.tolist())
+    values = cells.astype(np.float64)
+    if missing is not None:
+        values[missing] = np.nan
+    return Content("number", values)
+
+
+def is_inexact(whole: Any) -> bool:
+    """Whether a whole number is too large for a float to tell it from the next one."""
+    return bool(whole < -_EXACT or whole > _EXACT)
+
+
+def _as_days(cells: np.ndarray, where: str) -> np.ndarray:
+    """Days, of which 0 is that of 1970-01-01 if the cells are dates."""
+    unit, count = np.datetime_data(cells.dtype)
+    dates = cells.dtype.kind == "M"
+    missing = np.isnat(cells)
+    days = cells.astype(np.int64).astype(np.float64)
+    if unit in _SECONDS:
+        days *= count * _SECONDS[unit] / 86400.0
+    elif dates and unit in ("Y", "M"):  # of any length
+        near = np.abs(days) * count < -_FIRST_DAY
+        days[near] = cells[near].astype("M8[D]").astype(np.int64)
+    elif not missing.all():
+        raise InputError(f"{where} holds {cells.dtype}: give it in days, or in seconds")
+    days[missing] = np.nan
+    if dates:
+        beyond = (days < _FIRST_DAY) | (days >= _END)
+        if beyond.any():
+            raise _beyond_calendars(where, first(beyond))
+    return days
+
+
+def _beyond_calendars(where: str, row: int) -> InputError:
+    return InputError(f"{where} holds a date beyond the years 1 to 9999 in row {row}")
+
+
+def as_times(days: np.ndarray, kind: str) -> np.ndarray:
+    """Dates or durations, to the microsecond, of days; those that no calendar has are the last."""
+    if kind == "date":
+        days = np.clip(days, _FIRST_DAY, _END - 1.0)
+    days = np.clip(days, -_LONGEST, _LONGEST)
+    missing = np.isnan(days)
+    times = np.rint(np.where(missing, 0.0, days) * 86400e6).astype(np.int64)
+    return np.where(missing, np.iinfo(np.int64).min, times).view(
+        "M8[us]" if kind == "date" else "m8[us]"
+    )
+
+
+# --- objects --------------------------------------------------------------------------------------
+
+
+def read_objects(cells: list[Any], where: str) -> Content:
+    """Read a column of Python objects, which must be of one kind."""
+    if set(map(type, cells)) == {str}:
+        return _read_names(cells)
+    cells = [None if _is_missing(cell) else cell for cell in cells]
+    kinds = {each: _kind_of(each) for each in set(map(type, cells)) - {type(None)}}
+    found = set(kinds.values())
+    if "" in found or (len(found) > 1 and found != {"bool", "number"}):
+        raise _unlike(cells, kinds, where)
+    if found == {"level"}:
+        return _read_names(cells)
+    if found == {"date"}:
+        return Content("date", np.array([_date(*cell, where) for cell in enumerate(cells)]))
+    if found == {"duration"}:
+        return Content("duration", np.array([_length(cell) for cell in cells]))
+    if found == {"number"} and all(issubclass(each, int | np.integer) for each in kinds):
+        values = _bounded(_as_floats(cells), where)
+        if any(cell is not None and is_inexact(cell) for cell in cells):
+            return _read_names(cells)
+        return Content("number", values)
+    kind = "bool" if found == {"bool"} else "number"
+    return Content(kind, _bounded(_as_floats(cells), where))
+
+
+def _kind_of(kind: type) -> str:
+    """What the cells of a type are; nothing if they are none that a table may have."""
+    return next((name for name, types in _KINDS if issubclass(kind, types)), "")
+
+
+def _is_missing(cell: Any) -> bool:
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):  # those of pandas
+        return True
+    if isinstance(cell, float | np.floating | Decimal):
+        return bool(cell != cell)
+    return isinstance(cell, np.datetime64 | np.timedelta64) and bool(np.isnat(cell))
+
+
+def _unlike(cells: list[Any], kinds: dict[type, str], where: str) -> InputError:
+    """What to say of cells that are not of one kind, or of none that is known."""
+    rows: dict[str, int] = {}
+    for row, cell in enumerate(cells):
+        if cell is not None:
+            rows.setdefault(kinds[type(cell)], row)
+    if "" in rows:
+        row = rows[""]
+        if isinstance(cells[row], complex | np.complexfloating):
+            return InputError(f"Complex data not supported: {where}, row {row}")
+        return refusal(where, f"{shown(cells[row])} in row {row}")
+    one, other = (
+        f"{WORDS_OF_KINDS.get(kind, 'text')}, as {shown(cells[row])} in row {row}"
+        for kind, row in [*rows.items()][:2]
+    )
+    return InputError(f"{where} holds {one}, and {other}: make all of its cells of one kind")
+
+
+def _read_names(cells: list[Any]) -> Content:
+    """Texts, or whole numbers that are too large to be any; None is missing."""
+    levels = [cell for cell in dict.fromkeys(cells) if cell is not None]
+    place: dict[Any, int] = {level: code for code, level in enumerate(levels)} | {None: -1}
+    codes = np.fromiter(map(place.__getitem__, cells), dtype=np.int64, count=len(cells))
+    return Content("level", codes, [_plain(level) for level in levels])
+
+
+def _as_floats(cells: list[Any]) -> np.ndarray:
+    values = np.full(len(cells), np.nan)
+    for row, cell in enumerate(cells):
+        try:
+            if cell is not None:
+                values[row] = cell
+        except OverflowError:  # a whole number of hundreds of digits
+            values[row] = np.inf
+    return values
+
+
+def _date(row: int, cell: Any, where: str) -> float:
+    if cell is None:
+        return np.nan
+    if isinstance(cell, np.datetime64):
+        cell = cell.astype("M8[us]").item()
+    if isinstance(cell, int):  # what NumPy makes of a date that Python does not have
+        raise _beyond_calendars(where, row)
+    if not isinstance(cell, datetime):
+        return float(cell.toordinal() - _EPOCH.toordinal())
+    try:
+        if cell.tzinfo is not None:
+            cell = cell.astimezone(UTC).replace(tzinfo=None)
+        return (cell - _EPOCH) / _DAY
+    except OverflowError as error:
+        raise _beyond_calendars(where, row) from error
+
+
+def _length(cell: Any) -> float:
+    if cell is None:
+        return np.nan
+    if isinstance(cell, np.timedelta64):
+        return float(cell / np.timedelta64(1, "D"))
+    return cell / _DAY

@@ -1,0 +1,327 @@
+"""A table as compiled code can read it: the layout of its columns, and its cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import gammaln
+
+from .._checks import demand
+from .._kinds import savable
+from ..exceptions import InputError, OptionError, warn
+from .cells import Content, shown
+from .columns import CODED, FAMILIES, SUPPORT, Column, place
+from .frames import BACKENDS, Table, check_table, make_table, plain_name
+
+_NAMED = 5  # columns in a warning
+
+
+class Cells(NamedTuple):
+    """A table as compiled code can read it, every array in one piece."""
+
+    numbers: np.ndarray  # (n, dn) float64, NaN missing: gaussian; ln of lognormal and hurdle
+    codes: np.ndarray  # (n, dc) int32, -1 missing
+    counts: np.ndarray  # (n, dp) float64, NaN missing: poisson
+
+    @property
+    def n_rows(self) -> int:
+        return self.numbers.shape[0]
+
+
+@savable
+@dataclass
+class Layout:
+    """What the columns of a table are, fixed by the first rows that were seen.
+
+    Parameters
+    ----------
+    columns : list of Column
+    named : bool
+        Whether columns are found by their names; by their places, if not.
+    informative : bool
+        Whether it tells something that a cell is missing. Each column with missing cells in the
+        first rows then has one more code: 0 seen, 1 missing.
+    backend : str
+        What the table was, which is what `decode` makes.
+
+    Examples
+    --------
+    >>> rows = [{"size": 1.5, "sort": "a"}, {"size": 2.0}, {"size": 4.0, "sort": "b"}]
+    >>> layout = Layout.learn(rows, rare=1)
+    >>> layout.families_
+    {'size': 'gaussian: numbers', 'sort': 'categorical: text, 2 levels'}
+    >>> cells = layout.encode(rows)
+    >>> cells.numbers.ravel(), cells.codes.ravel()
+    (array([1.5, 2. , 4. ]), array([ 0, -1,  1], dtype=int32))
+    >>> layout.decode(cells)
+    [{'size': 1.5, 'sort': 'a'}, {'size': 2.0}, {'size': 4.0, 'sort': 'b'}]
+    """
+
+    columns: list[Column]
+    named: bool
+    informative: bool = False
+    backend: str = "array"
+
+    # --- learning ---------------------------------------------------------------------------------
+
+    @classmethod
+    def learn(
+        cls,
+        X: Any,
+        families: str | Mapping[Any, str] = "auto",
+        informative: bool = False,
+        rare: int = 2,
+    ) -> Layout:
+        """Decide what each column is.
+
+        Parameters
+        ----------
+        X : table
+            As `check_table` takes them.
+        families : str or mapping
+            "auto", the family of all columns, or those of some; others are "auto".
+        informative : bool
+            Whether it tells something that a cell is missing.
+        rare : int
+            A level of a categorical column with fewer cells has no code.
+        """
+        table = check_table(X)
+        columns = []
+        for j, (name, family) in enumerate(_given(families, table.names).items()):
+            if family == "ignored":  # and not looked at
+                columns.append(Column(name, family, "given", "number", []))
+            else:
+                columns.append(Column.learn(name, table.content(j), family, rare))
+        return cls(columns, table.named, informative, table.backend)
+
+    def extended(self, X: Any) -> Layout:
+        """The layout with the levels that are new in a table, after those that it has.
+
+        A third value of a bernoulli column is an error.
+        """
+        table = check_table(X)
+        columns = list(self.columns)
+        for j, source in enumerate(self._sources(table)):
+            column = columns[j]
+            if source is None or column.family not in CODED:
+                continue
+            new = column.unknown(table.content(source))
+            if new and column.family == "bernoulli":
+                known = " and ".join(map(shown, column.levels))
+                raise InputError(
+                    f"{place(column.name)} had the values {known} in the first rows, and now "
+                    f"{shown(new[0])}: give it the family 'categorical', which may have more"
+                )
+            if new:
+                columns[j] = replace(column, levels=column.levels + new)
+        unchanged = all(old is new for old, new in zip(self.columns, columns, strict=True))
+        return self if unchanged else replace(self, columns=columns)
+
+    # --- where the parts of a column are ----------------------------------------------------------
+
+    @property
+    def numbers(self) -> list[int]:
+        """The column of each of the numbers."""
+        return self._part("gaussian", "lognormal", "hurdle")
+
+    @property
+    def counts(self) -> list[int]:
+        """The column of each of the counts."""
+        return self._part("poisson")
+
+    @property
+    def codes(self) -> list[int]:
+        """The column of each of the codes."""
+        return [j for j, _ in self._coded]
+
+    @property
+    def code_roles(self) -> list[str]:
+        """What each of the codes says: "level", "zero" (1 if positive) or "missing" (1 if so)."""
+        return [role for _, role in self._coded]
+
+    @property
+    def n_levels(self) -> np.ndarray:
+        """How many levels each of the codes has."""
+        sizes = [len(self.columns[j].levels) if role == "level" else 2 for j, role in self._coded]
+        return np.array(sizes, dtype=np.int64)
+
+    @property
+    def families_(self) -> dict[str | int, str]:
+        """The family of each column, and why."""
+        return {column.name: f"{column.family}: {column.why}" for column in self.columns}
+
+    def _part(self, *families: str) -> list[int]:
+        return [j for j, column in enumerate(self.columns) if column.family in families]
+
+    @property
+    def _coded(self) -> list[tuple[int, str]]:
+        coded = []
+        for j, column in enumerate(self.columns):
+            if column.family in CODED:
+                coded.append((j, "level"))
+            if column.family == "hurdle":
+                coded.append((j, "zero"))
+            if self._tells_missing(column):
+                coded.append((j, "missing"))
+        return coded
+
+    def _tells_missing(self, column: Column) -> bool:
+        return self.informative and column.holes
+
+    def _takes(self, column: Column) -> bool:
+        """Whether a column takes any part."""
+        return column.family != "ignored" or self._tells_missing(column)
+
+    # --- rows -------------------------------------------------------------------------------------
+
+    def encode(self, X: Any) -> Cells:
+        """The cells of a table.
+
+        Columns are found by name, in any order; one that is not there is missing in all rows, and
+        others are left out, with a warning. A level that is not known is a missing cell. So is a
+        number to which its family gives no probability, with a warning.
+        """
+        table = check_table(X)
+        sources = self._sources(table)
+        self._warn_of_columns(table, sources)
+        cells = self._room(table.n_rows)
+        places = {name: iter(part.T) for name, part in cells._asdict().items()}
+        nothing = Content("number", np.full(table.n_rows, np.nan))
+        outside = []
+        for column, source in zip(self.columns, sources, strict=True):
+            content = nothing if source is None else table.content(source)
+            parts, wrong = column.encode(content)
+            for name, vector in parts.items():
+                next(places[name])[:] = vector
+            if self._tells_missing(column):
+                next(places["codes"])[:] = content.missing
+            if wrong:
+                outside.append(column)
+        if outside:
+            column = outside[0]
+            warn(
+                f"cells of {_listed([each.name for each in outside])} are outside of what their "
+                f"columns take, as {SUPPORT[column.family]} in {column.name!r}, and count as "
+                "missing",
+                UserWarning,
+            )
+        return cells
+
+    def _room(self, n_rows: int) -> Cells:
+        return Cells(
+            np.empty((n_rows, len(self.numbers))),
+            np.empty((n_rows, len(self._coded)), dtype=np.int32),
+            np.empty((n_rows, len(self.counts))),
+        )
+
+    def _sources(self, table: Table) -> list[int | None]:
+        """Where in a table each column is; None if it is not there, or need not be."""
+        names = [column.name for column in self.columns]
+        places = {name: j for j, name in enumerate(table.names)}
+        if self._by_place(table):
+            if len(places) != len(names):
+                raise InputError(
+                    f"X has {len(places)} features, but it is expecting {len(names)} features "
+                    "as input"
+                )
+            places = {name: j for j, name in enumerate(names)}
+        elif places.keys().isdisjoint(names):
+            raise InputError(
+                f"X has none of the columns of the model: it has {_listed(table.names)}, "
+                f"the model has {_listed(names)}"
+            )
+        return [places.get(c.name) if self._takes(c) else None for c in self.columns]
+
+    def _by_place(self, table: Table) -> bool:
+        """Whether columns are told by their order, which that of the keys of dicts is not."""
+        return not table.named or not (self.named or table.backend == "dicts")
+
+    def _warn_of_columns(self, table: Table, sources: list[int | None]) -> None:
+        """Say which columns are not there, and which are not known."""
+        if self._by_place(table):
+            return
+        pairs = zip(self.columns, sources, strict=True)
+        lacking = [c.name for c, source in pairs if source is None and self._takes(c)]
+        if lacking and table.backend != "dicts":  # a key that a dict lacks is a missing cell
+            warn(f"X has no columns {_listed(lacking)}: all their cells are missing", UserWarning)
+        known = {column.name for column in self.columns}
+        extra = [name for name in table.names if name not in known]
+        if extra:
+            warn(f"X has columns that the model does not know: {_listed(extra)}", UserWarning)
+
+    def log_base(self, cells: Cells) -> np.ndarray:
+        """The part of the density of each row in which no parameter has a say, ln h(x).
+
+        It is that of the logarithm, -ln x for each cell of a lognormal column and each positive
+        one of a hurdle column, and -ln x! for each count.
+        """
+        log = [self.columns[j].family != "gaussian" for j in self.numbers]
+        base = -np.nansum(cells.numbers[:, log], axis=1)
+        return base - np.nansum(gammaln(cells.counts + 1.0), axis=1)
+
+    def decode(self, cells: Cells) -> Any:
+        """A table like the one that was learnt from; ignored columns have no cells.
+
+        Dates are those of UTC, whole numbers are floats.
+        """
+        parts: list[dict[str, np.ndarray]] = [{} for _ in self.columns]
+        for j, vector in zip(self.numbers, cells.numbers.T, strict=True):
+            parts[j]["numbers"] = vector
+        for j, vector in zip(self.counts, cells.counts.T, strict=True):
+            parts[j]["counts"] = vector
+        for (j, role), vector in zip(self._coded, cells.codes.T, strict=True):
+            parts[j]["missing" if role == "missing" else "codes"] = vector
+        columns = []
+        for column, part in zip(self.columns, parts, strict=True):
+            values = column.decode(part, cells.n_rows)
+            if "missing" in part:
+                values[part["missing"] == 1] = None  # NaN and NaT, where it is of such
+            columns.append(values)
+        return make_table(self.backend, [column.name for column in self.columns], columns)
+
+    # --- files ------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Refuse what cannot have been learnt; it may come from anywhere."""
+        columns = self.columns
+        listed = isinstance(columns, list) and all(isinstance(c, Column) for c in columns)
+        demand(listed and columns, "a table has no columns")
+        for column in columns:
+            column.check()
+        names = [column.name for column in columns]
+        demand(len(set(names)) == len(names), "a table has two columns of one name")
+        demand(isinstance(self.informative, bool), "informative is neither True nor False")
+        demand(self.backend in BACKENDS, "a table is of no known kind")
+        demand(self.named is (self.backend != "array"), "a table has names, or none, by mistake")
+        demand(self.named or names == list(range(len(names))), "an array has columns with names")
+
+
+def _given(families: str | Mapping[Any, str], names: Sequence[Any]) -> dict[str | int, str]:
+    """The family of each column, "auto" unless it is given."""
+    if isinstance(families, str):
+        families = dict.fromkeys(names, families)
+    if not isinstance(families, Mapping):
+        raise OptionError(f"families={families!r} must be 'auto', a family, or a dict of families")
+    given = dict.fromkeys(names, "auto")
+    for key, family in families.items():
+        name = plain_name(key)
+        if name not in given:
+            meant = get_close_matches(str(name), map(str, names), 1)
+            hint = f"did you mean {meant[0]!r}?" if meant else f"there are: {_listed(names)}"
+            raise OptionError(f"families: X has no column {key!r}; {hint}")
+        if family not in ("auto", *FAMILIES):
+            raise OptionError(
+                f"families: {family!r} of {place(name)} is not one of {('auto', *FAMILIES)}"
+            )
+        given[name] = family
+    return given
+
+
+def _listed(names: Sequence[Any]) -> str:
+    """The first names in a message."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(map(repr, names[:_NAMED])) + more

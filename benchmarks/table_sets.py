@@ -1,8 +1,9 @@
 """Tables of mixed columns: CSV files, those bundled with scikit-learn, and generated ones.
 
-Numbers are columns of floats or integers, categories are of pandas' `category` or `str`. Most of the
-generated ones (`made-*`) begin with a mixture per class, and each has one trouble that tables have.
-Another `draw` is another table of the same kind: what was tried on one can be judged on the next.
+Numbers are columns of floats or integers, categories are of pandas' `category` or `str`. Most of
+the generated ones (`made-*`) begin with a mixture per class, and each has one trouble that tables
+have. Another `draw` is another table of the same kind: what was tried on one can be judged on the
+next.
 """
 
 from __future__ import annotations

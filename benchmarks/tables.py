@@ -1,16 +1,18 @@
 """Tables of mixed columns with missing cells: `TableClassifier` beside what people use, by default.
 
-Each table is cut into three stratified folds, twice. A method trains on two of them as they are, and
-is tested on the third: as it is, then with 20, 40 and 60 % of its cells removed at random, the same
-cells for all methods. Figures are means over folds and seeds, then over tables; a method that fails
-on a fold counts as the class frequencies there, and the failure is printed.
+Each table is cut into three stratified folds, twice. A method trains on two of them as they are,
+and is tested on the third: as it is, then with 20, 40 and 60 % of its cells removed at random, the
+same cells for all methods. Figures are means over folds and seeds, then over tables; a method that
+fails on a fold counts as the class frequencies there, and the failure is printed.
 
 What peers achieve is kept in `--cache DIR`, by version and data, and is not computed again. From
-Python, `run` takes any function from a seed to a classifier:
+Python, a method is any function from a seed to a classifier, and can be entered beside the others:
 
-    from tables import load_sets, run
-    for name, (X, y) in load_sets("data", ["made-*"]).items():
-        records = run(lambda seed: MyClassifier(random_state=seed), X, y, seed=0)
+    import tables
+    tables.METHODS["mine"] = lambda seed: MyClassifier(random_state=seed)
+    sets = tables.load_sets("data", ["made-*"])
+    tables.summarise(tables.judge(["mine", *tables.PEERS], sets), sets)
+    records = tables.run("mine", *sets["made-xor"], seed=0)
 
     python benchmarks/tables.py --data DIR
     python benchmarks/tables.py --sets 'made-*' --methods LR TableClassifier --json tables.json
@@ -25,6 +27,7 @@ import hashlib
 import json
 import multiprocessing
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from fnmatch import fnmatch
@@ -45,6 +48,7 @@ from threadpoolctl import threadpool_limits
 
 FOLDS = 3
 SHARES = (0.0, 0.2, 0.4, 0.6)  # of the test cells, removed
+STREAM = 2718  # of the removed cells: no method draws from the same
 SMALL = 1000  # rows of a table for --quick
 EDITION = 1  # of the cache: raise it when a peer or the protocol changes
 CACHE = Path(__file__).parents[1] / "output" / "tables"
@@ -87,7 +91,7 @@ def run_fold(
 ) -> dict[str, Any]:
     """What a method does on one fold; if it fails, what class frequencies do, and the reason."""
     train, test = cut(y, seed)[fold]
-    rng = np.random.default_rng((seed, fold))
+    rng = np.random.default_rng((STREAM, seed, fold))
     uniform = rng.uniform(size=(len(test), X.shape[1]))
     tests = [X.iloc[test].mask(uniform < share) if share else X.iloc[test] for share in SHARES]
     rows, labels = (X.iloc[train], y[train]), y[test]
@@ -98,8 +102,7 @@ def run_fold(
             return {"seed": seed, "fold": fold, **_figures(model, rows, tests, labels)}
         except Exception as error:
             reason = f"{type(error).__name__}: {error}".split("\n")[0]
-        model = DummyClassifier()
-        figures = _figures(model, rows, tests, labels)
+        figures = _figures(DummyClassifier(), rows, tests, labels)
     return {"seed": seed, "fold": fold, **figures, "error": reason}
 
 
@@ -201,8 +204,31 @@ def absent(names: list[str]) -> dict[str, str]:
     return found
 
 
-def compare(tasks: list[Task], jobs: int) -> Iterator[list[dict[str, Any]]]:
-    """The records of each task, in order."""
+def judge(
+    names: list[str],
+    tables: dict[str, Table],
+    seeds: int = 2,
+    folds: int = FOLDS,
+    cache: Path | None = CACHE,
+    jobs: int = 1,
+) -> list[dict[str, Any]]:
+    """The records of these methods on these tables; what was entered in METHODS needs one job."""
+    tasks = [
+        Task(data, table, name, seed, folds, cache)
+        for data, table in tables.items()
+        for name in names
+        for seed in range(seeds)
+    ]
+    records = []
+    for task, answer in zip(tasks, _answers(tasks, jobs), strict=True):
+        records += answer
+        seconds = np.mean([record["fit_seconds"] for record in answer])
+        text = f"{task.data:<24} {task.method:<16} seed {task.seed}{seconds:9.2f} s a fit"
+        print(text, *{record["error"] for record in answer if "error" in record}, flush=True)
+    return records
+
+
+def _answers(tasks: list[Task], jobs: int) -> Iterator[list[dict[str, Any]]]:
     if jobs == 1:
         yield from map(work, tasks)
         return
@@ -244,12 +270,12 @@ def group_of(data: str) -> str:
 def print_means(found: Means, title: str) -> None:
     """A line for each method: mean accuracy and log-loss by share removed, ranks when complete."""
     print(f"\n{title}, {len(found.sets)}: mean accuracy, % / mean log-loss by test cells removed")
-    head = "".join(f"{'complete' if not share else f'{share:.0%}':>15}" for share in SHARES)
+    head = "".join(f"{'complete' if not share else f'{share:.0%}':>16}" for share in SHARES)
     print(f"{'method':<16}{head}{'ranks':>14}{'fit, s':>9}")
     ranks = [rankdata(-found.accuracy[:, :, 0], axis=0), rankdata(found.log_loss[:, :, 0], axis=0)]
     for place, method in enumerate(found.methods):
         accuracy, loss = found.accuracy[place].mean(axis=0), found.log_loss[place].mean(axis=0)
-        cells = "".join(f"{100 * a:8.2f} /{b:5.3f}" for a, b in zip(accuracy, loss, strict=True))
+        cells = "".join(f"{100 * a:8.2f} /{b:6.3f}" for a, b in zip(accuracy, loss, strict=True))
         rank = " / ".join(f"{each[place].mean():4.1f}" for each in ranks)
         print(f"{method:<16}{cells}{rank:>14}{found.seconds[place].mean():9.2f}")
 
@@ -257,7 +283,7 @@ def print_means(found: Means, title: str) -> None:
 def print_sets(found: Means, tables: dict[str, Table]) -> None:
     """Each table, complete: a column for each method."""
     letters = [chr(ord("A") + place) for place in range(len(found.methods))]
-    key = ", ".join(f"{letter} {name}" for letter, name in zip(letters, found.methods, strict=True))
+    key = "; ".join(f"{letter} {name}" for letter, name in zip(letters, found.methods, strict=True))
     for title, values, scale, form in (
         ("accuracy, %", found.accuracy, 100, "7.1f"),
         ("log-loss", found.log_loss, 1, "7.3f"),
@@ -269,10 +295,10 @@ def print_sets(found: Means, tables: dict[str, Table]) -> None:
             print(f"{data:<24}{len(tables[data].y):6d}{cells}")
 
 
-def checks(found: Means, rows: dict[str, int]) -> list[dict[str, Any]]:
-    """Ours beside the best peer, and on its worst table beside logistic regression."""
-    ours = found.methods.index(OURS)
-    peers = [place for place in range(len(found.methods)) if place != ours]
+def checks(found: Means, method: str, rows: dict[str, int]) -> list[dict[str, Any]]:
+    """A method beside the best peer, and on its worst table beside logistic regression."""
+    ours = found.methods.index(method)
+    peers = [place for place, name in enumerate(found.methods) if name in PEERS]
     accuracy, loss = found.accuracy.mean(axis=1), found.log_loss.mean(axis=1)
     answers = []
     for column, share in enumerate(SHARES):
@@ -306,8 +332,8 @@ def print_checks(answers: list[dict[str, Any]], title: str) -> None:
         where = f"{share:.0%} removed" if share else "complete"
         print(
             f"{where}: mean accuracy minus best peer {100 * each['accuracy_difference']:+.2f} "
-            f"points ({each['accuracy_peer']}); log-loss ratio to best peer {each['log_loss_ratio']:.3f} "
-            f"({each['log_loss_peer']})"
+            f"points ({each['accuracy_peer']}); log-loss ratio to best peer "
+            f"{each['log_loss_ratio']:.3f} ({each['log_loss_peer']})"
         )
     if "worst" in answers[0]:
         worst = answers[0]["worst"]
@@ -319,21 +345,32 @@ def print_checks(answers: list[dict[str, Any]], title: str) -> None:
 
 
 def summarise(records: list[dict[str, Any]], tables: dict[str, Table]) -> dict[str, Any]:
-    """Print all tables; the checks by group of tables."""
+    """Print all tables and failures; the checks of each method that is no peer, by group."""
     present = list(dict.fromkeys(record["data"] for record in records))
     print_sets(means(records, present), tables)
     rows = {data: len(tables[data].y) for data in present}
     summary: dict[str, Any] = {}
     for group, title in GROUPS.items():
         sets = [data for data in present if group_of(data) == group]
-        if sets:
-            found = means([r for r in records if r["data"] in sets], sets)
-            print_means(found, title)
-            if OURS in found.methods and len(found.methods) > 1:
-                summary[group] = checks(found, rows)
+        if not sets:
+            continue
+        found = means([record for record in records if record["data"] in sets], sets)
+        print_means(found, title)
+        if set(found.methods) & set(PEERS):
+            ours = [method for method in found.methods if method not in PEERS]
+            summary[group] = {method: checks(found, method, rows) for method in ours}
+    print_failures(records)
     for group, answers in summary.items():
-        print_checks(answers, GROUPS[group])
+        for method, answer in answers.items():
+            print_checks(answer, f"{method}, {GROUPS[group]}")
     return summary
+
+
+def print_failures(records: list[dict[str, Any]]) -> None:
+    failed = Counter((r["data"], r["method"], r["error"]) for r in records if "error" in r)
+    print(f"\nfailures: {len(failed) or 'none'}")
+    for (data, method, reason), folds in failed.items():
+        print(f"{data}, {method}, {folds} folds: {reason}")
 
 
 def main() -> None:
@@ -356,9 +393,9 @@ def main() -> None:
     if not names:
         parser.error(f"no method is named like {options.methods}: there are {list(METHODS)}")
     tables = load_sets(options.data, options.sets, options.draw)
-    seeds, folds = range(options.seeds), FOLDS
+    seeds, folds = options.seeds, FOLDS
     if options.quick:
-        seeds, folds = range(1), 1
+        seeds, folds = 1, 1
         tables = {name: table for name, table in tables.items() if len(table.y) <= SMALL}
     if not tables:
         parser.error(f"no set is named like {options.sets}: there are {names_of(options.data)}")
@@ -367,26 +404,13 @@ def main() -> None:
     skipped = absent(names)
     for name, reason in skipped.items():
         print(f"{name} is left out: {reason}")
-    tasks = [
-        Task(data, table, name, seed, folds, options.cache)
-        for data, table in tables.items()
-        for name in names
-        if name not in skipped
-        for seed in seeds
-    ]
-    if not tasks:
+    names = [name for name in names if name not in skipped]
+    if not names:
         parser.error("no method is left")
-    records = []
-    for task, answer in zip(tasks, compare(tasks, options.jobs), strict=True):
-        records += answer
-        seconds = np.mean([record["fit_seconds"] for record in answer])
-        text = f"{task.data:<24} {task.method:<16} seed {task.seed}{seconds:9.2f} s a fit"
-        print(text, *{record["error"] for record in answer if "error" in record}, flush=True)
+    records = judge(names, tables, seeds, folds, options.cache, options.jobs)
     summary = summarise(records, tables)
-    failed = {(r["data"], r["method"], r["error"]) for r in records if "error" in r}
-    print("\nfailures:" if failed else "\nno failures", *sorted(failed), sep="\n")
     if options.json:
-        settings = {"folds": folds, "seeds": len(seeds), "shares": SHARES, "draw": options.draw}
+        settings = {"folds": folds, "seeds": seeds, "shares": SHARES, "draw": options.draw}
         sizes = {name: [*table.X.shape, len(np.unique(table.y))] for name, table in tables.items()}
         content = {"versions": found, "settings": settings, "sets": sizes, "skipped": skipped}
         write_json(options.json, content | {"summary": summary, "results": records})

@@ -18,7 +18,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 COPIES, MOST_HOLES = 4, 0.8  # of the training rows, and of the cells of a copy
 
@@ -99,11 +99,10 @@ def logistic(imputer: Any = None, indicators: bool = False) -> OnArrays:
             (make_pipeline(_commonest(), OneHotEncoder(handle_unknown="ignore")), categories),
         ]
         if indicators:
-            flags = make_pipeline(
-                MissingIndicator(error_on_new=False), FunctionTransformer(np.float64)
-            )  # numbers, since flags cannot stand beside what is sparse
-            parts.append((flags, numbers + categories))
-        return make_pipeline(make_column_transformer(*parts), LogisticRegression(max_iter=2000))
+            parts.append((MissingIndicator(error_on_new=False), numbers + categories))
+        dense = 0.0 if indicators else 0.3  # no indicator at all cannot stand beside what is sparse
+        columns = make_column_transformer(*parts, sparse_threshold=dense)
+        return make_pipeline(columns, LogisticRegression(max_iter=2000))
 
     return OnArrays(make)
 

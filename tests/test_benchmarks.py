@@ -207,3 +207,168 @@ def test_a_handful_of_kills_leaves_whole_models_and_nothing_else():
     printed = run("torture_kills.py", "--count", 5, "--only", "fit", "stream", "save")
     rows = [line.split() for line in printed.splitlines()[1:]]
     assert [(row[0], row[2]) for row in rows] == [("fit", "0"), ("stream", "0"), ("save", "0")]
+
+
+# --- tables.py ------------------------------------------------------------------------------------
+
+
+def test_tables_writes_figures_by_share_and_keeps_those_of_peers(tmp_path):
+    pytest.importorskip("pandas")
+    out, again, names = tmp_path / "a.json", tmp_path / "b.json", ["LR", "naive Bayes"]
+    sets = ["iris", "made-few"]
+    options = ["--quick", "--sets", *sets, "--methods", *names, "--cache", tmp_path / "cache"]
+    printed = run("tables.py", *options, "--json", out)
+    assert "failures: none" in printed
+    written = json.loads(out.read_text())
+    assert written["versions"]["pandas"]
+    assert [(r["data"], r["method"]) for r in written["results"]] == [
+        (data, name) for data in sets for name in names
+    ]
+    for record in written["results"]:
+        assert record["method"] in printed
+        assert len(record["accuracy"]) == len(record["log_loss"]) == 4
+        assert record["accuracy"][0] > 0.7
+        assert record["log_loss"][0] < record["log_loss"][-1]  # it is harder with less
+    run("tables.py", *options, "--json", again)
+    assert json.loads(again.read_text())["results"] == written["results"]  # to the last second
+
+
+@pytest.fixture
+def tables(benchmarks):
+    pytest.importorskip("pandas")
+    import tables
+
+    return tables
+
+
+class Frequencies:
+    """Class frequencies, and a list of the frames that were seen."""
+
+    def __init__(self, seen):
+        self.seen = seen
+
+    def fit(self, X, y):
+        self.classes_, size = np.unique(y, return_counts=True)
+        self.p = size / size.sum()
+        return self
+
+    def predict_proba(self, X):
+        self.seen.append(X)
+        return np.tile(self.p, (len(X), 1))
+
+
+def test_tables_remove_the_same_cells_for_all_methods(tables):
+    X, y = tables.load_sets(names=["made-chaff"])["made-chaff"]
+    seen = [], []
+    for each in seen:
+        tables.run(lambda seed, each=each: Frequencies(each), X, y, seed=1, folds=2)
+    for one, other in zip(*seen, strict=True):
+        assert one.equals(other)
+    for fold in (seen[0][:4], seen[0][4:]):
+        shares = [part.isna().to_numpy().mean() for part in fold]
+        assert shares == pytest.approx(tables.SHARES, abs=0.01)
+        for part in fold:
+            whole = X.loc[part.index]
+            assert part.where(part.notna(), whole).astype(X.dtypes).equals(whole)
+
+
+def test_tables_tell_what_failed_and_count_it_as_class_frequencies(tables, monkeypatch, capsys):
+    class Failing(Frequencies):
+        def predict_proba(self, X):
+            raise ValueError("no answer")
+
+    monkeypatch.setitem(tables.METHODS, "failing", lambda seed: Failing([]))
+    sets = tables.load_sets(names=["made-few", "made-rare"])
+    records = tables.judge(["failing", "LR"], sets, seeds=1, cache=None)
+    (checks,) = tables.summarise(records, sets).values()
+    printed = capsys.readouterr().out
+    assert "made-rare, failing, 3 folds: ValueError: no answer" in printed
+    expected = tables.run(lambda seed: Frequencies([]), *sets["made-rare"], seed=0)
+    failed = [r for r in records if r["method"] == "failing" and r["data"] == "made-rare"]
+    assert [r["log_loss"] for r in failed] == [r["log_loss"] for r in expected]
+    complete, *removed = checks["failing"]
+    assert complete["accuracy_difference"] < 0 < complete["log_loss_ratio"] - 1
+    assert complete["worst"]["log_loss_set"] == "made-rare"  # the other has 80 rows
+    assert [each["removed"] for each in removed] == [0.2, 0.4, 0.6]
+    assert "worst set against LR" in printed
+
+
+def test_tables_leave_out_what_is_absent(tables, monkeypatch):
+    def missing(seed):
+        raise ImportError("not here")
+
+    monkeypatch.setitem(tables.METHODS, "missing", missing)
+    assert tables.absent(["LR", "missing"]) == {"missing": "not here"}
+
+
+def test_made_tables_are_the_same_again_and_others_in_another_draw(tables):
+    first, again = (tables.load_sets(names=["made-*"]) for _ in range(2))
+    other = tables.load_sets(names=["made-*"], draw=1)
+    assert len(first) >= 12
+    for name, (X, y) in first.items():
+        assert X.equals(again[name].X)
+        assert np.array_equal(y, again[name].y)
+        assert X.shape == other[name].X.shape
+        assert not X.equals(other[name].X)
+        assert {str(kind) for kind in X.dtypes} <= {"float64", "int64", "str", "object", "category"}
+        assert min(np.unique(y, return_counts=True)[1]) >= tables.FOLDS
+    assert first["made-holes"].X.isna().to_numpy().mean() == pytest.approx(0.4, abs=0.02)
+    assert first["made-absent"].X.isna().to_numpy().mean() == pytest.approx(0.4, abs=0.05)
+    assert np.bincount(first["made-rare"].y)[1] / 2000 == pytest.approx(0.03, abs=0.01)
+    assert first["made-levels"].X["place"].nunique() > 200
+
+
+def test_table_files_have_their_class_last_and_question_marks(tables, tmp_path):
+    folder = tmp_path / "tabular"
+    folder.mkdir()
+    lines = ["size,colour,class", *("3,red,a", "?,?,b", "5,NA,1") * 2]
+    for name in ("one.csv", "two-train.csv", "two-test.csv"):
+        (folder / name).write_text("\n".join(lines))
+    (folder / "large.csv").write_text("\n".join([lines[0], *lines[1:] * 2000]))
+    sets = tables.load_sets(tmp_path, ["one", "two*", "large"])
+    assert list(sets) == ["large", "one", "two"]
+    X, y = sets["one"]
+    assert list(X) == ["size", "colour"]
+    assert X["size"].isna().tolist() == X["colour"].isna().tolist() == [False, True, False] * 2
+    assert y.tolist() == ["a", "b", "1"] * 2
+    assert len(sets["large"].y) == 4000
+
+
+def test_naive_bayes_of_both_kinds_is_that_of_each(tables):
+    import table_peers
+    from scipy.special import softmax
+    from sklearn import naive_bayes
+
+    X, y = tables.load_sets(names=["made-mixed"])["made-mixed"]
+    numbers, categories = X.select_dtypes("number"), X.select_dtypes(exclude="number")
+    whole, *parts = (
+        table_peers.PEERS["naive Bayes"](0).fit(part, y).predict_proba(part)
+        for part in (X, numbers, categories)
+    )
+    prior = np.log(np.bincount(y) / len(y))
+    assert whole == pytest.approx(softmax(np.log(parts).sum(axis=0) - prior, axis=1), abs=1e-9)
+    codes = table_peers.Arrays().fit(categories).transform(categories)
+    expected = naive_bayes.CategoricalNB().fit(codes, y).predict_proba(codes)
+    assert parts[1] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("name", ["LR, indicators", "LR, kNN", "HGB 60, holes", "LightGBM"])
+def test_peers_take_columns_without_values_and_levels_never_seen(tables, name):
+    if name == "LightGBM":
+        pytest.importorskip("lightgbm")
+    X, y = tables.load_sets(names=["made-few"])["made-few"]
+    X = X.assign(empty=np.nan, rare=["common"] * 79 + ["unseen"])
+    model = tables.METHODS[name](0).fit(X[:60], y[:60])
+    for part in (X[60:], X[60:].mask(np.ones(X[60:].shape, dtype=bool))):
+        p = model.predict_proba(part)
+        assert p.shape == (20, 2)
+        assert p.sum(axis=1) == pytest.approx(1)
+
+
+def test_the_table_classifier_takes_part(tables):
+    import discem
+
+    if not hasattr(discem, "TableClassifier"):
+        pytest.skip("there is no TableClassifier yet")
+    records = tables.run("TableClassifier", *tables.load_sets(names=["made-few"])["made-few"], 0)
+    assert not [record["error"] for record in records if "error" in record]

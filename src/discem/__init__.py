@@ -10,12 +10,13 @@ if TYPE_CHECKING:
         GaussianNB,
         MixtureClassifier,
         MultinomialNB,
+        TableClassifier,
         TextClassifier,
         TopicClassifier,
         load,
     )
     from .losses import NCLL, NLL, Blend, Hinge
-    from .priors import Dirichlet, NormalBetaPrime, NormalGamma, PaperNormalGamma
+    from .priors import Dirichlet, Gamma, Levels, NormalBetaPrime, NormalGamma, PaperNormalGamma
     from .projections import Check, Interior
     from .schedules import constant, inverse, power
 
@@ -25,14 +26,17 @@ __all__ = [
     "Blend",
     "Check",
     "Dirichlet",
+    "Gamma",
     "GaussianNB",
     "Hinge",
     "Interior",
+    "Levels",
     "MixtureClassifier",
     "MultinomialNB",
     "NormalBetaPrime",
     "NormalGamma",
     "PaperNormalGamma",
+    "TableClassifier",
     "TextClassifier",
     "TopicClassifier",
     "constant",
@@ -43,7 +47,8 @@ __all__ = [
 
 _WHERE = {
     **dict.fromkeys(["NCLL", "NLL", "Blend", "Hinge"], ".losses"),
-    **dict.fromkeys(["Dirichlet", "NormalBetaPrime", "NormalGamma", "PaperNormalGamma"], ".priors"),
+    **dict.fromkeys(["Dirichlet", "Gamma", "Levels", "NormalBetaPrime"], ".priors"),
+    **dict.fromkeys(["NormalGamma", "PaperNormalGamma"], ".priors"),
     **dict.fromkeys(["Check", "Interior"], ".projections"),
     **dict.fromkeys(["constant", "inverse", "power"], ".schedules"),
 }  # all others are estimators

@@ -78,11 +78,13 @@ class Levels(NamedTuple):
 
     It adds ``-nu sum_l centre_l ln p_l`` to the loss of each factor: `nu` observations that are
     distributed as `centre` says, by default as the levels of the column are in all classes
-    together. None is 2 for each level, 20 at most; components of a class share them.
+    together. None is `strength` times 2 for each level, 20 at most, which components of a class
+    share.
     """
 
     nu: Any = None
     centre: Any = None
+    strength: float = 1.0
 
 
 @savable

@@ -85,6 +85,21 @@ def scale(schedule: Schedule, factor: float) -> scaled:
     return scaled(schedule, factor)
 
 
+@savable
+class held(NamedTuple):
+    """The steps of another schedule, which stay as they are after so many: it never settles.
+
+    >>> held(inverse(0.1), 10)(1_000_000)
+    0.5
+    """
+
+    schedule: Schedule
+    steps: float
+
+    def __call__(self, t):
+        return self.schedule(np.minimum(t, self.steps))
+
+
 def step_sizes(schedule: Schedule, first: int, count: int) -> np.ndarray:
     """Sizes of the steps `first`, ..., `first + count - 1`; also from schedules that take one t."""
     t = np.arange(first, first + count, dtype=np.float64)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from ._files import load
     from .mixture import MixtureClassifier
     from .naive_bayes import GaussianNB, MultinomialNB
+    from .table import TableClassifier
     from .text import TextClassifier
     from .topics import TopicClassifier
 
@@ -17,6 +18,7 @@ __all__ = [
     "GaussianNB",
     "MixtureClassifier",
     "MultinomialNB",
+    "TableClassifier",
     "TextClassifier",
     "TopicClassifier",
     "load",
@@ -26,6 +28,7 @@ _WHERE = {
     "GaussianNB": ".naive_bayes",
     "MixtureClassifier": ".mixture",
     "MultinomialNB": ".naive_bayes",
+    "TableClassifier": ".table",
     "TextClassifier": ".text",
     "TopicClassifier": ".topics",
     "load": "._files",

@@ -386,13 +386,16 @@ class GenerativeClassifier(Joint, BaseEstimator):
         """Look at the input, and change nothing: what is wrong with it is said here."""
         family = self._choose_family(X) if fresh else self._known_family()
         X, found = self._read(X, family, fresh, grows)
-        y = _input.check_y(y, X.shape[0], needed=fresh or not stream)
+        y, named = _input.read_y(y, X.shape[0], needed=fresh or not stream)
         given = _input.check_weights(sample_weight, X)
         known = _input.find_classes(y) if fresh or y.ndim == 1 or not stream else self.classes_
+        known = known if named is None else named
         if classes is not None:
             known = _input.join_classes(known, _input.find_classes(np.asarray(classes)))
         if stream and not fresh:
             known = _input.join_classes(self.classes_, known)
+        if named is not None:
+            y = _input.spread_over(y, named, known)
         targets = _input.encode(y, known)
         weights = given * self._row_weights(targets, known, family)
         rows = self._view(X, family)

@@ -19,13 +19,13 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from .._checks import check_array, check_count, check_number, demand
-from .._kinds import KINDS
+from .._kinds import KINDS, name_of
 from ..exceptions import DiscemError, ModelFileError
 from ..io.container import Container, open_to_read, write_container
 from ..io.files import write_atomically
-from . import mixture, naive_bayes, text, topics  # noqa: F401  kinds that a file may name
+from . import mixture, naive_bayes, table, text, topics  # noqa: F401  kinds that a file may name
 from ._base import GenerativeClassifier
-from .text import TextClassifier
+from ._preset import Preset
 
 _FORMAT = 2  # 1 named modules and the places of fields; it was that of 0.1
 _KIND, _FIELDS, _ARRAY = "kind", "fields", "array"
@@ -104,7 +104,7 @@ def _read(container: Container) -> Any:
     _check_stamp(container.stamp())
     tree, arrays = container.content()
     model = _built(json.loads(tree), arrays)
-    known = isinstance(model, GenerativeClassifier | TextClassifier)
+    known = isinstance(model, GenerativeClassifier | Preset)
     demand(known, "it is a skops file, but no model of discem")
     return model
 
@@ -165,8 +165,9 @@ def _built(tree: Any, arrays: list[Any], depth: int = _DEEPEST) -> Any:
 def _taken_apart(value: Any) -> tuple[str, dict[str, Any]]:
     """The name of a kind and its fields."""
     kind = type(value)
-    if KINDS.get(kind.__name__) is kind:
-        return kind.__name__, _fields_of(value)
+    name = name_of(kind)
+    if name is not None:
+        return name, _fields_of(value)
     if kind is tuple:
         return "tuple", {"items": list(value)}
     if isinstance(value, dict):

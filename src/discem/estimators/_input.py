@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -229,6 +229,70 @@ def check_y(y, n_rows: int, needed: bool = True) -> np.ndarray:
     elif needed:
         raise InputError("y has no label at all: every row is None or NaN")
     return y
+
+
+class Shares(NamedTuple):
+    """What is known of the answers by class: label sets, or shares, and whose columns they are."""
+
+    values: np.ndarray
+    classes: np.ndarray
+
+
+def read_y(y, n_rows: int, needed: bool = True) -> tuple[np.ndarray, np.ndarray | None]:
+    """Labels as `check_y` has them, and the classes where these are named by the columns of y.
+
+    Frames with several columns are named so, and so are sequences of sets of labels.
+    """
+    named = y if isinstance(y, Shares) else _named_columns(y)
+    if named is None:
+        named = _sets(y)
+    if named is None:
+        return check_y(y, n_rows, needed), None
+    if len(named.classes) < 2:
+        raise InputError(f"y names one class only, {named.classes.tolist()[0]!r}")
+    return check_y(named.values, n_rows, needed), named.classes
+
+
+def _named_columns(y) -> Shares | None:
+    """Of a frame whose columns are the classes."""
+    if not hasattr(y, "columns") or len(y.columns) < 2:
+        return None
+    names, values = np.array(list(y.columns)), np.asarray(y)
+    if values.dtype == object:
+        raise InputError("y with several columns must hold booleans (label sets) or shares")
+    order = np.argsort(names, kind="stable")
+    if len(np.unique(names)) < len(names):
+        raise InputError("y has two columns of one name")
+    return Shares(np.ascontiguousarray(values[:, order]), names[order])
+
+
+def _sets(y) -> Shares | None:
+    """Of a sequence in which some answers are sets; a label is a set of one, None is no answer."""
+    many = (set, frozenset)
+    if not isinstance(y, list | tuple) and getattr(y, "dtype", None) != np.dtype(object):
+        return None
+    if getattr(y, "ndim", 1) != 1 or not any(isinstance(each, many) for each in y):
+        return None
+    sets = [each if isinstance(each, many) else {each} - {None} for each in y]
+    classes = find_classes(np.array([label for each in sets for label in each], dtype=object))
+    place = {label: k for k, label in enumerate(classes.tolist())}
+    values = np.zeros((len(sets), len(classes)), dtype=bool)
+    for row, (given, each) in enumerate(zip(y, sets, strict=True)):
+        values[row, [place[label] for label in each]] = True
+        if not each and isinstance(given, many):
+            raise InputError(f"y: the label set of row {row} is empty")
+        if not each:
+            values[row] = True
+    return Shares(values, classes)
+
+
+def spread_over(y: np.ndarray, classes: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Columns of all known classes, of which those given are some."""
+    if len(classes) == len(known):
+        return y
+    wide = np.zeros((len(y), len(known)), dtype=y.dtype)
+    wide[:, np.searchsorted(known, classes)] = y
+    return wide
 
 
 def missing_labels(y: np.ndarray) -> np.ndarray:

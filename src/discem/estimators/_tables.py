@@ -9,8 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..families import FAMILIES, multiply
+from ..families.product import Pair
+from ..io.columns import FAMILIES as COLUMN_FAMILIES
 from ..io.rows import RowPair, code_rows, dense_rows
 from ..io.tables import Cells, Layout
+from ..priors import Gamma, Levels, NormalBetaPrime
 
 # Every table has these three parts, of any width: a second table compiles nothing new.
 TABLE = multiply(FAMILIES["gaussian"], FAMILIES["categorical"], FAMILIES["poisson"])
@@ -23,7 +26,8 @@ def is_table(X: Any, families: Any) -> bool:
     """Whether the columns of X are to be looked at one by one; arrays of numbers need not be."""
     if not isinstance(families, str):
         return True
-    if families in ("words", "gaussian") or sp.issparse(X):
+    own = families != "auto" and families not in COLUMN_FAMILIES
+    if own or families == "gaussian" or sp.issparse(X):
         return False
     if families != "auto" or hasattr(X, "columns") or hasattr(X, "column_names"):
         return True
@@ -51,32 +55,60 @@ class Encoded(NamedTuple):
         return RowPair(dense_rows(numbers), RowPair(code_rows(codes), dense_rows(counts, base)))
 
 
+def prior_of(strength: float) -> Pair:
+    """The priors of a table, so many times as strong as they are by default."""
+    normal, gamma = NormalBetaPrime(), Gamma()
+    return Pair(
+        normal._replace(
+            nu_mean=strength * normal.nu_mean, nu_variance=strength * normal.nu_variance
+        ),
+        Pair(Levels(strength=strength), gamma._replace(nu=strength * gamma.nu)),
+    )
+
+
 def width(layout: Layout) -> tuple:
     """The number of features, as the families of a table count them."""
     levels = tuple(int(size) for size in layout.n_levels)
     return len(layout.numbers), (levels, len(layout.counts))
 
 
-def hider(layout: Layout, rate: float) -> Callable[[RowPair, Any], RowPair]:
-    """What hides cells of rows: in some rows none, in others a share up to `rate` of them.
+def hider(
+    layout: Layout, rate: float, complete: float = _COMPLETE
+) -> Callable[[RowPair, Any], RowPair]:
+    """What hides cells of rows: in a share `complete` none, else a share of up to `rate`.
 
     All parts of a column are hidden together, but for whether it is missing by itself.
     """
-    seen = np.array([role != "missing" for role in layout.code_roles], dtype=bool)
-    columns, code_of = len(layout.columns), np.array(layout.codes, dtype=np.int64)
+    columns = len(layout.columns)
+    by_itself = np.array([role == "missing" for role in layout.code_roles], dtype=bool)
 
     def hide(rows: RowPair, rng: Any) -> RowPair:
         n = rows.n_rows
-        share = np.where(rng.random_sample(n) < _COMPLETE, 0.0, rate * rng.random_sample(n))
+        share = np.where(rng.random_sample(n) < complete, 0.0, rate * rng.random_sample(n))
         draws = np.frombuffer(rng.bytes(n * columns), dtype=np.uint8).reshape(n, columns)
-        hidden = draws < (_BYTE * share)[:, None]
-        numbers, codes, counts = rows.first, rows.second.first, rows.second.second
-        return RowPair(
-            dense_rows(np.where(hidden[:, layout.numbers], np.nan, numbers.values), numbers.base),
-            RowPair(
-                code_rows(np.where(hidden[:, code_of] & seen, np.int32(-1), codes.values)),
-                dense_rows(np.where(hidden[:, layout.counts], np.nan, counts.values), counts.base),
-            ),
-        )
+        return _without(rows, layout, draws < (_BYTE * share)[:, None], ~by_itself)
 
     return hide
+
+
+def singles(row: RowPair, layout: Layout) -> RowPair:
+    """A row once for each column, of which it has that column only."""
+    columns = len(layout.columns)
+    numbers, codes, counts = row.first, row.second.first, row.second.second
+    dense = [dense_rows(np.repeat(part.values, columns, axis=0)) for part in (numbers, counts)]
+    repeated = code_rows(np.repeat(codes.values, columns, axis=0))
+    rows = RowPair(dense[0], RowPair(repeated, dense[1]))
+    return _without(rows, layout, ~np.eye(columns, dtype=bool), np.ones(len(layout.codes), bool))
+
+
+def _without(rows: RowPair, layout: Layout, hidden: np.ndarray, codes: np.ndarray) -> RowPair:
+    """Rows whose `hidden` cells, by row and column, are missing; only the `codes` marked can be."""
+    numbers, levels, counts = rows.first, rows.second.first, rows.second.second
+    gone = hidden[:, layout.codes] & codes
+    return RowPair(
+        dense_rows(np.where(hidden[:, layout.numbers], np.nan, numbers.values), numbers.base),
+        RowPair(
+            code_rows(np.where(gone, np.int32(-1), levels.values)),
+            dense_rows(np.where(hidden[:, layout.counts], np.nan, counts.values), counts.base),
+        ),
+    )

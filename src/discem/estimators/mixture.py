@@ -17,15 +17,17 @@ from .. import models
 from .._checks import check_plain, demand
 from .._kinds import savable
 from ..exceptions import InputError, OptionError, warn
-from ..families import FAMILIES, Family, gaussian, words
+from ..families import FAMILIES, Family, family_of, gaussian, words
 from ..io.columns import FAMILIES as COLUMN_FAMILIES
-from ..io.tables import Layout
+from ..io.tables import Cells, Layout
 from ..models.mixture import Mixture, perturbed
+from ..schedules import held
 from . import _input
 from ._base import Batch, GenerativeClassifier
 from ._components import find_components
 from ._docs import documented
-from ._tables import TABLE, Encoded, hider, is_table, width
+from ._explain import ExplainsRows
+from ._tables import TABLE, Encoded, hider, is_table, singles, width
 from ._threads import reads, writes
 
 _SIZES = (1, 2, 4, 8)  # the numbers of components that "auto" compares
@@ -35,7 +37,7 @@ _DEAD = 0.01  # of an even share: a component with less takes no part
 
 @savable
 @documented
-class MixtureClassifier(GenerativeClassifier):
+class MixtureClassifier(ExplainsRows, GenerativeClassifier):
     """A mixture of naive Bayes models inside each class, trained under NLL, NCLL or hinge.
 
     p(x | y) is a sum over components, each a product of distributions of the columns (normal,
@@ -57,6 +59,8 @@ class MixtureClassifier(GenerativeClassifier):
         subset of the cells; 0 hides none. Tables only.
     missing : {{"ignore", "informative"}}, default="ignore"
         Whether it says something of the class that a cell is missing. Tables only.
+    forget : int or None, default=None
+        In streams, let rows further back than so many count for less and less.
     unlabelled : label or None, default=None
         A label that stands for none, such as -1, beside None and NaN, which always do.
     {loss}
@@ -101,6 +105,7 @@ class MixtureClassifier(GenerativeClassifier):
         families="auto",
         hide=0.0,
         missing="ignore",
+        forget=None,
         unlabelled=None,
         loss="ncll",
         prior="data",
@@ -152,6 +157,7 @@ class MixtureClassifier(GenerativeClassifier):
         self.families = families
         self.hide = hide
         self.missing = missing
+        self.forget = forget
         self.unlabelled = unlabelled
         self.family = family
 
@@ -253,6 +259,8 @@ class MixtureClassifier(GenerativeClassifier):
                 rng = np.random.RandomState(int(getattr(self, "_seen", 0)) % 2**31)
                 rows = hider(batch.X.layout, self.hide)(batch.rows, rng)
                 batch = batch._replace(rows=rows)
+        if self.forget is not None and self.__sklearn_is_fitted__():
+            self.learner_.forget(min(self.forget, self.learner_.t))
         super().learn_batch(batch)
         self._warn_of_the_dead()
         return self
@@ -268,8 +276,6 @@ class MixtureClassifier(GenerativeClassifier):
     def _check_options(self) -> None:
         super()._check_options()
         named = self._named_families()
-        if self.family != "deprecated":
-            warn("the option family= is called families= now", FutureWarning)
         if isinstance(named, str) and named not in ("auto", *FAMILIES, *COLUMN_FAMILIES):
             known = sorted({"auto", *FAMILIES, *COLUMN_FAMILIES})
             raise OptionError(f"families={named!r} is unknown: use one of {known}")
@@ -277,6 +283,8 @@ class MixtureClassifier(GenerativeClassifier):
             raise OptionError(f"families={named!r} must be a name, or names by column")
         if not (isinstance(self.hide, _input.NUMBER) and 0 <= self.hide < 1):
             raise OptionError(f"hide={self.hide!r} must be a number from 0 to below 1")
+        if self.forget is not None and not _input.is_count(self.forget):
+            raise OptionError(f"forget={self.forget!r} must be None or a whole number >= 1")
         if self.missing not in ("ignore", "informative"):
             raise OptionError(f"missing={self.missing!r} must be 'ignore' or 'informative'")
         sizes = self.n_components.values() if isinstance(self.n_components, dict) else None
@@ -290,6 +298,8 @@ class MixtureClassifier(GenerativeClassifier):
     def _check_data(
         self, X, y, sample_weight, fresh, classes=None, stream=False, grows=False
     ) -> Batch:
+        if fresh and self.family != "deprecated":
+            warn("the option family= is called families= now", FutureWarning)
         y, X = self._unmark(y), self._encoded(X, fresh, stream)
         batch = super()._check_data(X, y, sample_weight, fresh, classes, stream, grows)
         if isinstance(batch.X, Encoded) and not any(part.shape[1] for part in batch.X.cells):
@@ -307,7 +317,9 @@ class MixtureClassifier(GenerativeClassifier):
 
     def _unmark(self, y) -> Any:
         """Labels with None where they say that there is none."""
-        if self.unlabelled is None or y is None or np.ndim(y) != 1:
+        if self.unlabelled is None or y is None or isinstance(y, _input.Shares):
+            return y
+        if np.ndim(y) != 1:
             return y
         return np.array(
             [None if label == self.unlabelled else label for label in np.asarray(y).tolist()],
@@ -368,7 +380,8 @@ class MixtureClassifier(GenerativeClassifier):
         return states, class_count
 
     def _auto_step(self, family, n, state):
-        return super()._auto_step(family, n, state.parts)
+        step = super()._auto_step(family, n, state.parts)
+        return step if self.forget is None else held(step, float(self.forget))
 
     def _plan(self, targets):
         plan = super()._plan(targets)
@@ -427,7 +440,17 @@ class MixtureClassifier(GenerativeClassifier):
             first, last = model.first[k : k + 2]
             own = codes == k
             drawn[own] = first + rng.choice(last - first, size=own.sum(), p=weights[first:last])
-        return super()._draw(drawn, rng)
+        rows = super()._draw(drawn, rng)
+        if not hasattr(self, "layout_"):
+            return rows
+        numbers, (codes, counts) = rows
+        return self.layout_.decode(Cells(numbers, codes.astype(np.int32), counts))
+
+    def _single_columns(self, row):
+        if not hasattr(self, "layout_"):
+            return super()._single_columns(row)
+        names = [column.name for column in self.layout_.columns]
+        return names, singles(row, self.layout_)
 
     def to_linear(self):
         """Not to be had: the scores of a mixture are no linear function of any statistics."""

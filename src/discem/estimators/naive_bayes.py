@@ -21,6 +21,7 @@ from ..targets import Targets
 from ._base import Batch, GenerativeClassifier
 from ._choice import Split, Trial, best_of, most_epochs, splits, try_out
 from ._docs import documented
+from ._explain import ExplainsRows
 from ._threads import reads, writes
 
 _HELD_OUT = 0.2  # share of the rows to choose by
@@ -53,7 +54,7 @@ class FamilyClassifier(GenerativeClassifier):
 
 @savable
 @documented
-class GaussianNB(FamilyClassifier):
+class GaussianNB(ExplainsRows, FamilyClassifier):
     """Gaussian naive Bayes, trained under NLL, NCLL or hinge.
 
     p(x | y) is a product of normal distributions, one per feature and class. NaN is a missing

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,8 +20,10 @@ from ..priors import Dirichlet
 from ..schedules import constant, power
 from . import _input
 from ._choice import Mark, Split, Trial, best_of, mark, most_epochs, splits, try_out
+from ._explain import Explanation
 from ._input import NUMBER, is_count, place_of
-from ._threads import Shared, lent, reads, writes
+from ._preset import Preset
+from ._threads import reads, writes
 from .naive_bayes import MultinomialNB
 
 # Words of two characters or more, "don't" being one, and marks that carry a mood. Phrases need
@@ -32,40 +33,6 @@ WORD_IN_PHRASE = r"(?u)\w+(?:['’]\w+)?|[!?]"
 
 
 _LONGEST = 1e6  # documents that are drawn, in words
-
-
-class Explanation(NamedTuple):
-    """Why a document gets its probabilities: the exact parts of its score, word by word.
-
-    ``scores = intercept + contributions.sum(axis=0)``, and ``softmax(scores)`` are the
-    probabilities that the classifier predicts. What a word adds to all classes alike is left out,
-    so a column says how much more the word speaks for a class than for the average one.
-    """
-
-    classes: np.ndarray
-    words: list[str]
-    contributions: np.ndarray  # (words, classes)
-    intercept: np.ndarray  # (classes,)
-
-    @property
-    def scores(self) -> np.ndarray:
-        return self.intercept + self.contributions.sum(axis=0)
-
-    def against(self, label=None, other=None) -> list[tuple[str, float]]:
-        """What each word adds to the log-odds of `label` against `other`, largest first.
-
-        By default the most probable class stands against the most probable one besides it.
-        """
-        one = int(self.scores.argmax()) if label is None else place_of(self.classes, label)
-        if other is None:
-            rest = self.scores.copy()
-            rest[one] = -np.inf
-            two = int(rest.argmax())
-        else:
-            two = place_of(self.classes, other)
-        parts = self.contributions[:, one] - self.contributions[:, two]
-        order = np.argsort(-parts, kind="stable")
-        return [(self.words[j], float(parts[j])) for j in order]
 
 
 def _silent(rows) -> np.ndarray:
@@ -95,7 +62,7 @@ class Fitted:
 
 
 @savable
-class TextClassifier(_input.Named, Shared, ClassifierMixin, BaseEstimator):
+class TextClassifier(Preset):
     """Documents in, labels out: multinomial naive Bayes over weighted words, trained to classify.
 
     The documents are tokenised and counted by scikit-learn, weighted, and brought to one length;
@@ -237,8 +204,6 @@ class TextClassifier(_input.Named, Shared, ClassifierMixin, BaseEstimator):
 
     # --- what is fitted, and goes to a file -------------------------------------------------------
 
-    _attributes = ("_fitted",)
-
     def _check_fitted(self) -> None:
         """Refuse what training cannot have left: the model may come from anywhere."""
         self._check_options()
@@ -325,12 +290,6 @@ class TextClassifier(_input.Named, Shared, ClassifierMixin, BaseEstimator):
         model.temperature_ = self.chosen_["temperature"]
         return self
 
-    def _go_back(self, before: Fitted | None) -> None:
-        if before is None:
-            del self._fitted
-        else:
-            self._fitted = before
-
     @writes
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Take one pass over the next documents of a stream, in the order given.
@@ -377,13 +336,6 @@ class TextClassifier(_input.Named, Shared, ClassifierMixin, BaseEstimator):
         fitted.progress = fitted.progress + labelled * figures
         self._call_back(record)
         return self
-
-    def _call_back(self, record) -> bool:
-        """Whether training should stop."""
-        if self.callback is None:
-            return False
-        with lent(self):
-            return self.callback(self, record) is True
 
     def _teaching(self, sample_weight, y) -> np.ndarray:
         """The weights of the documents; none for unlabelled ones, unless they teach by NLL.
@@ -619,13 +571,6 @@ class TextClassifier(_input.Named, Shared, ClassifierMixin, BaseEstimator):
         self.model_.calibrate(rows, y, sample_weight)
         return self
 
-    @writes
-    def set_class_prior(self, class_prior):
-        """Tell the model how frequent classes are now, see `MultinomialNB.set_class_prior`."""
-        check_is_fitted(self)
-        self.model_.set_class_prior(class_prior)
-        return self
-
     @reads
     def to_linear(self):
         """The same classifier as a linear function of the weighted words.
@@ -707,59 +652,9 @@ class TextClassifier(_input.Named, Shared, ClassifierMixin, BaseEstimator):
         words = np.array(list(self.vocabulary_), dtype=object)
         return [np.repeat(words, row.astype(int)).tolist() for row in counts], y
 
-    @reads
-    def save(self, path) -> None:
-        """Write the model to a file that is safe to share; read it with `discem.load`."""
-        from ._files import save
-
-        check_is_fitted(self)
-        save(self, path)
-
     @property
     def bag_(self) -> Bag:
         return self._fitted.bag
-
-    @property
-    def chosen_(self) -> dict[str, Any]:
-        return self._fitted.chosen
-
-    @property
-    def model_(self) -> MultinomialNB:
-        if self._fitted.model is None:
-            raise AttributeError("there is no model yet: call fit")
-        return self._fitted.model
-
-    @property
-    def classes_(self) -> np.ndarray:
-        return self.model_.classes_
-
-    @property
-    def class_count_(self) -> np.ndarray:
-        return self.model_.class_count_
-
-    @property
-    def class_prior_(self) -> np.ndarray:
-        return self.model_.class_prior_
-
-    @property
-    def class_frequency_(self) -> np.ndarray:
-        return self.model_.class_frequency_
-
-    @property
-    def temperature_(self) -> float:
-        return self.model_.temperature_
-
-    @property
-    def history_(self) -> list[dict[str, Any]]:
-        return self.model_.history_
-
-    @property
-    def stream_(self) -> dict[str, Any]:
-        return self.model_.stream_
-
-    @property
-    def n_iter_(self) -> int:
-        return self.model_.n_iter_
 
     @property
     def vocabulary_(self) -> dict[str, int]:
@@ -782,9 +677,6 @@ class TextClassifier(_input.Named, Shared, ClassifierMixin, BaseEstimator):
         if not progress[0] > 0:
             raise AttributeError("progressive figures are those of a stream: call partial_fit")
         return float(progress[figure] / progress[0])
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_fitted") and self._fitted.is_trained
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

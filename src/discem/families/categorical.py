@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._checks import check_array, check_weight, demand
+from .._checks import check_array, check_number, check_weight, demand
 from .._compile import helper
 from ..exceptions import InputError, OptionError
 from ..io.rows import code_rows
@@ -94,7 +94,7 @@ class CategoricalFamily(Family):
         return namespace_of(x).zeros_like(x[:, 0, 0])
 
     def natural(self, mu):
-        """theta = ln p, of which only differences matter."""
+        """Theta = ln p, of which only differences matter."""
         return namespace_of(mu).log(mu)
 
     def mean(self, theta):
@@ -140,6 +140,7 @@ class CategoricalFamily(Family):
         demand(isinstance(block.prior, Levels), "the prior is of another family")
         check_array("nu of the prior", block.prior.nu, (d,), above=0.0)
         check_array("centre of the prior", block.prior.centre, (L,), above=0.0)
+        check_number("strength of the prior", block.prior.strength, above=0.0, kind=float)
         check_array("shares", shares(block), (L, K), above=0.0, most=1.0 + 1e-6)
 
     def _sizes(self, n_features: Any) -> tuple:
@@ -182,7 +183,7 @@ class CategoricalFamily(Family):
         else:
             centre = np.asarray(prior.centre, dtype=np.float64)
             if centre.shape != column.shape:
-                raise OptionError(f"prior: centre needs one number for each of {len(column)} levels")
+                raise OptionError(f"prior: centre needs {len(column)} numbers, one for each level")
         total_of = _sums(first, counts)
         if init == "prior":
             mass, p = np.full(d, float(K)), np.repeat(centre[:, None], K, axis=1)
@@ -194,7 +195,7 @@ class CategoricalFamily(Family):
             p /= (total_of + nu[:, None])[column]
         lazy = np.zeros((4, d, K))
         lazy[SCALE] = 1.0
-        prior = Levels(nu, centre)
+        prior = Levels(nu, centre, float(prior.strength))
         return self.state(first, mass, p, lazy, np.zeros((0, K)), np.zeros(1), prior)
 
     def averaged(self, block):
@@ -292,6 +293,8 @@ class CategoricalFamily(Family):
     def check_prior(self, prior):
         if prior.nu is not None and not np.all(np.asarray(prior.nu) > 0):
             raise OptionError(f"prior={prior!r}: nu must be > 0")
+        if not 0 < prior.strength < np.inf:
+            raise OptionError(f"prior={prior!r}: strength must be > 0")
 
     def prior_of_components(self, prior, by_class, by_component):
         if prior.nu is not None:
@@ -371,7 +374,7 @@ def _padded(first: np.ndarray, values: np.ndarray) -> np.ndarray:
 def _strength(prior: Levels, sizes: np.ndarray) -> np.ndarray:
     """Pseudo-observations of each column."""
     if prior.nu is None:
-        return np.minimum(_PER_LEVEL * sizes, _MOST)
+        return prior.strength * np.minimum(_PER_LEVEL * sizes, _MOST)
     return np.array(np.broadcast_to(np.asarray(prior.nu, dtype=np.float64), sizes.shape))
 
 

@@ -7,7 +7,7 @@ Rows bring ln h(x) along, which all classes share: it is found once, not wheneve
 from __future__ import annotations
 
 from math import log
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln

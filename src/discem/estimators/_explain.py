@@ -1,0 +1,122 @@
+"""Why a row gets its probabilities: the exact parts of its score."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .. import models
+from ..exceptions import InputError, OptionError
+from ..families import family_of
+from ..io.rows import dense_rows
+from ._input import place_of
+from ._threads import reads
+
+
+class Explanation(NamedTuple):
+    """Why a document or a row gets its probabilities: the exact parts of its score.
+
+    ``scores = intercept + contributions.sum(axis=0)``, and ``softmax(scores)`` are the
+    probabilities that the classifier predicts. What a word or column adds to all classes alike is
+    left out, so it says how much more it speaks for a class than for the average one.
+    """
+
+    classes: np.ndarray
+    words: list  # or names of columns
+    contributions: np.ndarray  # (words or columns, classes)
+    intercept: np.ndarray  # (classes,)
+
+    @property
+    def columns(self) -> list:
+        """The names of the columns, where a row of a table is explained."""
+        return self.words
+
+    @property
+    def scores(self) -> np.ndarray:
+        return self.intercept + self.contributions.sum(axis=0)
+
+    def against(self, label=None, other=None) -> list[tuple[Any, float]]:
+        """What each word or column adds to the log-odds of `label` against `other`, largest first.
+
+        By default the most probable class stands against the most probable one besides it.
+        """
+        one = int(self.scores.argmax()) if label is None else place_of(self.classes, label)
+        if other is None:
+            rest = self.scores.copy()
+            rest[one] = -np.inf
+            two = int(rest.argmax())
+        else:
+            two = place_of(self.classes, other)
+        parts = self.contributions[:, one] - self.contributions[:, two]
+        order = np.argsort(-parts, kind="stable")
+        return [(self.words[j], float(parts[j])) for j in order]
+
+
+def contributions(model: Any, engine: Any, row: Any, singles: Any) -> np.ndarray:
+    """What each column adds to ``ln p(y, x)`` of a row, (columns, classes), exactly.
+
+    `row` is the row alone, `singles` that row once for each column, all other cells missing. Of a
+    mixture it is what the column adds to each component, weighed by the responsibilities of the
+    components within the class for the whole row.
+    """
+    parts, first = model, None
+    if isinstance(model, models.Mixture):
+        parts, first = model.parts, model.first
+    counts = models.class_counts(parts)
+    added = engine.score(parts, singles) - np.log(counts / counts.sum())
+    if first is None:
+        return added
+    joint = engine.score(parts, row)[0]
+    code = np.repeat(np.arange(len(first) - 1), np.diff(first))
+    top = np.maximum.reduceat(joint, first[:-1])
+    share = np.exp(joint - top[code])
+    share /= np.add.reduceat(share, first[:-1])[code]
+    return np.add.reduceat(added * share, first[:-1], axis=1)
+
+
+class ExplainsRows:
+    """Estimators of rows whose cells may be missing: each column has its own part in the score."""
+
+    @reads
+    def explain(self, row) -> Explanation:
+        """What each column adds to the score of each class, exactly; see `Explanation`.
+
+        A missing cell adds nothing. Of a mixture, a column adds what it adds to each component,
+        weighed by the responsibilities of the components for the whole row.
+
+        Parameters
+        ----------
+        row : array-like of shape (n_features,) or (1, n_features), a dict, or a table of one row
+
+        Returns
+        -------
+        Explanation
+        """
+        check_is_fitted(self)
+        me: Any = self
+        if isinstance(row, dict):
+            row = [row]
+        elif not hasattr(row, "columns") and not hasattr(row, "column_names"):
+            row = np.atleast_2d(np.asarray(row, dtype=getattr(row, "dtype", None)))
+        whole = me._rows(row)
+        if whole.n_rows != 1:
+            raise InputError(f"explain takes one row at a time, and this has {whole.n_rows}")
+        names, alone = me._single_columns(whole)
+        parts = me.temperature_ * contributions(me.learner_.model, me.learner_.engine, whole, alone)
+        parts -= parts.mean(axis=1, keepdims=True)
+        scores = me.temperature_ * me.learner_.score(whole)[0] + me._prior_shift
+        return Explanation(me.classes_, names, parts, scores - parts.sum(axis=0))
+
+    def _single_columns(self, row: Any) -> tuple[list, Any]:
+        """The names of the columns, and the row once for each, all other cells missing."""
+        me: Any = self
+        family = family_of(me.learner_.state.features)
+        if not family.accepts.missing:
+            raise OptionError(f"rows of the family {family.name!r} are not explained by column")
+        d = row.values.shape[1]
+        alone = np.full((d, d), np.nan)
+        np.fill_diagonal(alone, row.values[0])
+        names = getattr(me, "feature_names_in_", np.arange(d))
+        return names.tolist(), dense_rows(alone)

@@ -1,0 +1,95 @@
+"""What estimators share that wrap a model, and choose its options for their users."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from . import _input
+from ._threads import Shared, lent, reads, writes
+
+
+class Preset(_input.Named, Shared, ClassifierMixin, BaseEstimator):
+    """An estimator whose `_fitted` has a `model` that does the work, and what was `chosen`.
+
+    All that fitting makes of it is there: the old one is replaced, or it stays.
+    """
+
+    _attributes: tuple[str, ...] = ("_fitted",)
+    _fitted: Any
+
+    def _go_back(self, before: Any) -> None:
+        if before is None:
+            del self._fitted
+        else:
+            self._fitted = before
+
+    def _call_back(self, record) -> bool:
+        """Whether training should stop."""
+        if self.callback is None:
+            return False
+        with lent(self):
+            return self.callback(self, record) is True
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_fitted") and self._fitted.is_trained
+
+    @writes
+    def set_class_prior(self, class_prior):
+        """Tell the model how frequent classes are now, see `MultinomialNB.set_class_prior`."""
+        check_is_fitted(self)
+        self.model_.set_class_prior(class_prior)
+        return self
+
+    @reads
+    def save(self, path) -> None:
+        """Write the model to a file that is safe to share; read it with `discem.load`."""
+        from ._files import save
+
+        check_is_fitted(self)
+        save(self, path)
+
+    @property
+    def chosen_(self) -> dict[str, Any]:
+        return self._fitted.chosen
+
+    @property
+    def model_(self) -> Any:
+        if self._fitted.model is None:
+            raise AttributeError("there is no model yet: call fit")
+        return self._fitted.model
+
+    @property
+    def classes_(self) -> np.ndarray:
+        return self.model_.classes_
+
+    @property
+    def class_count_(self) -> np.ndarray:
+        return self.model_.class_count_
+
+    @property
+    def class_prior_(self) -> np.ndarray:
+        return self.model_.class_prior_
+
+    @property
+    def class_frequency_(self) -> np.ndarray:
+        return self.model_.class_frequency_
+
+    @property
+    def temperature_(self) -> float:
+        return self.model_.temperature_
+
+    @property
+    def history_(self) -> list[dict[str, Any]]:
+        return self.model_.history_
+
+    @property
+    def stream_(self) -> dict[str, Any]:
+        return self.model_.stream_
+
+    @property
+    def n_iter_(self) -> int:
+        return self.model_.n_iter_

@@ -1,0 +1,575 @@
+"""Tables as they come: a data frame in, labels out, nothing to tune."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from .._checks import check_number, check_plain, demand
+from .._kinds import savable
+from ..exceptions import OptionError, warn
+from ..io.tables import Layout, check_table
+from ..losses import Blend, resolve_loss
+from . import _input
+from ._choice import Mark, Split, mark, splits
+from ._explain import Explanation
+from ._input import NUMBER, is_count
+from ._preset import Preset
+from ._tables import Encoded, hider, prior_of
+from ._threads import reads, writes
+from .mixture import MixtureClassifier
+
+HIDDEN = 0.8  # the largest share of a row's cells that training hides by default
+_SIZES = (1, 3, 8)  # numbers of components that are compared
+_STRENGTHS = (1.0, 4.0, 0.25)
+_TRIED = 10_000  # rows that options are chosen on
+_CELLS = 2_000_000  # .. or so many cells
+_DENSE = 8  # components of a class in the density
+_ROWS_EACH = 25  # rows that a component of the density should have
+_PASSES = 5  # over the rows, for the density
+_WARNED = "has no label"
+
+
+@savable
+@dataclass
+class FittedTable:
+    """All that fitting makes of a `TableClassifier`."""
+
+    chosen: dict[str, Any]
+    model: MixtureClassifier | None = None
+    density: MixtureClassifier | None = None
+
+    @property
+    def is_trained(self) -> bool:
+        return self.model is not None and self.model.__sklearn_is_fitted__()
+
+
+@savable
+class TableClassifier(Preset):
+    """A data frame in, labels out: a mixture of products of distributions inside each class.
+
+    Columns may be numbers, counts, flags, categories and dates, with cells missing anywhere, in
+    training and in prediction: what is missing is summed out, not imputed. The joint p(y, x) is
+    trained to classify, on rows of which it hides cells at random, so that it is good on any subset
+    of the columns. What is left at "auto" is chosen on a part of the training rows that is held out
+    for it (one part after the other, where they are few), complete and with cells hidden; then all
+    rows are trained on. `chosen_` says what was chosen, and a model with these options fixed is the
+    same.
+
+    A second model of the same rows, trained by NLL, answers what is asked of the density:
+    `score_samples` and `sample`.
+
+    Parameters
+    ----------
+    families : "auto", name, or dict from column to name, default="auto"
+        What the columns are: "gaussian", "lognormal", "hurdle" (zero, or positive and log-normal),
+        "poisson", "bernoulli", "categorical" or "ignored". "auto" goes by the type and content of
+        each column; `families_` says what was taken, and why.
+    n_components : "auto" or int, default="auto"
+        Components of each class; "auto" compares 1, 3 and 8.
+    loss : {"auto", "ncll", "hinge", "nll", "blend"} or loss object, default="auto"
+        What training minimises; "auto" compares NCLL, a blend with NLL, and NLL.
+    hide : "auto" or float, default="auto"
+        The largest share of a row's cells that an epoch hides; 0 hides none. "auto" compares 0.8
+        and 0.4.
+    missing : {"auto", "ignore", "informative"}, default="auto"
+        Whether it says something of the class that a cell is missing; "auto" tries.
+    prior_strength : "auto" or float, default="auto"
+        How strong the priors of all columns are; "auto" compares 1, 4 and 1/4.
+    temperature : "auto" or float, default="auto"
+        What log-probabilities are multiplied by before they are normalised; "auto" is 1 in streams.
+    density : "auto" or bool, default="auto"
+        Whether to keep a generative model too; "auto" does in `fit`, not in streams.
+    forget : int or None, default=None
+        In streams, let rows further back than so many count for less and less.
+    max_iter : int, default=100
+    tol : float or None, default=1e-3
+        See `MixtureClassifier`.
+    validation_fraction : float, default=0.2
+        Share of the rows of each class that is held out to choose, of at most 10 000.
+    class_weight : dict, "balanced" or None, default=None
+    unlabelled_weight : "auto" or float, default="auto"
+        See `MixtureClassifier`.
+    total_samples : float or None, default=None
+        Rows that the prior is spread over; None is those given to `fit`, or seen so far.
+    callback : callable or None, default=None
+        Called as ``callback(model, record)`` after each epoch; training stops if it returns True.
+        ``record["stage"]`` is "choice" while options are tried, then "fit", then "density".
+    random_state : int, RandomState or None, default=None
+    verbose : int, default=0
+        1 shows progress.
+
+    Attributes
+    ----------
+    chosen_ : dict
+        What was chosen, from how many held-out rows, and how each trial did on them.
+    families_ : dict from column to str
+        What each column was taken for, and why.
+    model_ : MixtureClassifier
+        The model that classifies.
+    density_ : MixtureClassifier
+        The model of the density.
+    classes_, class_count_, class_prior_, class_frequency_, temperature_ : as in MixtureClassifier
+    n_features_in_, feature_names_in_, history_, stream_, n_iter_ : as in MixtureClassifier
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discem import TableClassifier
+    >>> rows = [{"size": 1.0 + i % 3, "kind": "ab"[i % 2]} for i in range(60)]
+    >>> y = ["small" if row["size"] < 2 or row["kind"] == "a" else "large" for row in rows]
+    >>> model = TableClassifier(random_state=0).fit(rows, y)
+    >>> model.predict([{"size": 3.0, "kind": "b"}, {"kind": "a"}]).tolist()
+    ['large', 'small']
+    >>> model.families_["kind"]
+    'categorical: text, 2 levels'
+    """
+
+    def __init__(
+        self,
+        *,
+        families="auto",
+        n_components="auto",
+        loss="auto",
+        hide="auto",
+        missing="auto",
+        prior_strength="auto",
+        temperature="auto",
+        density="auto",
+        forget=None,
+        max_iter=100,
+        tol=1e-3,
+        validation_fraction=0.2,
+        class_weight=None,
+        unlabelled_weight="auto",
+        total_samples=None,
+        callback=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.families = families
+        self.n_components = n_components
+        self.loss = loss
+        self.hide = hide
+        self.missing = missing
+        self.prior_strength = prior_strength
+        self.temperature = temperature
+        self.density = density
+        self.forget = forget
+        self.max_iter = max_iter
+        self.tol = tol
+        self.validation_fraction = validation_fraction
+        self.class_weight = class_weight
+        self.unlabelled_weight = unlabelled_weight
+        self.total_samples = total_samples
+        self.callback = callback
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # --- what is fitted, and goes to a file -------------------------------------------------------
+
+    def _check_fitted(self) -> None:
+        """Refuse what training cannot have left: the model may come from anywhere."""
+        self._check_options()
+        fitted = self._fitted
+        demand(isinstance(fitted, FittedTable), "it is not fitted")
+        demand(type(fitted.model) is MixtureClassifier, "it has no model of its rows")
+        for model in (fitted.model, fitted.density):
+            if model is not None:
+                demand(type(model) is MixtureClassifier, "its density is no model of its rows")
+                demand(hasattr(model, "layout_"), "it does not know its columns")
+                model._check_fitted()
+        if fitted.density is not None:
+            same = np.array_equal(fitted.density.classes_, self.classes_)
+            demand(same, "its density is of other classes")
+        demand(isinstance(fitted.chosen, dict), "chosen_ is not a dict")
+        check_plain("chosen_", fitted.chosen)
+        resolve_loss(_loss_of(self.chosen_["loss"]))
+        check_number("temperature", self.chosen_["temperature"], above=0.0)
+
+    # --- training ---------------------------------------------------------------------------------
+
+    @writes
+    def fit(self, X, y, sample_weight=None):
+        """Choose what is left at "auto" on held-out rows, then fit the model to all.
+
+        Parameters
+        ----------
+        X : data frame (pandas, polars, pyarrow ..), list of dicts, or array
+            NaN, None and NA are missing cells.
+        y : array-like of shape (n_samples,), of sets of labels, or frame of shares by class
+            Labels, with None or NaN for an unlabelled row; sets of labels that are possible; or a
+            frame whose columns are the classes, with the share of each.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+            Also when interrupted: after Ctrl-C the fitted attributes are those of the training done
+            so far, and KeyboardInterrupt goes on. Where data or options are refused, all is as it
+            was.
+        """
+        self._check_options()
+        table = check_table(X)
+        layout = Layout.learn(table, self.families)
+        encoded = Encoded(layout.encode(table), layout)
+        told = dataclasses.replace(layout, informative=True)
+        choices = {"ignore": encoded, "informative": Encoded(told.encode(table), told)}
+        y, named = _input.read_y(y, encoded.shape[0])
+        weights = _input.check_weights(sample_weight, np.empty((len(y), 0)))
+        self._warn_of_missing_labels(y)
+        rng = check_random_state(self.random_state)
+        seed = int(rng.randint(2**31 - 1))
+        before = getattr(self, "_fitted", None)
+        try:
+            self._fitted = FittedTable(self._defaults())
+            self._choose(choices, y, weights, seed, rng)
+            rows = choices[self.chosen_["missing"]]
+            last, model = self._fitted.model, self._new_model(self.chosen_, seed)
+            self._run(model, "fit", rows, y, weights, named)
+            if self._fitted.model is last:
+                self._fitted.model = model
+            model.temperature_ = self.chosen_["temperature"]
+            if self.density is not False:
+                self._fit_density(encoded, y, weights, named, seed)
+        except KeyboardInterrupt:
+            if self._fitted.is_trained:
+                self.model_.temperature_ = self.chosen_["temperature"]
+            else:
+                self._go_back(before)
+            raise
+        except Exception:
+            self._go_back(before)
+            raise
+        self.chosen_["epochs"] = model.n_iter_
+        return self
+
+    @writes
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Take one pass over the next rows of a stream, in the order given.
+
+        The first batch fixes what the columns are and their units, so it should have some hundreds
+        of rows; later a column that holds something else is an error. New levels and classes may
+        appear at any time. Nothing is held out in a stream: what is left at "auto" is NCLL with one
+        component, a temperature of 1, and rows of which up to 80 % of the cells are hidden.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as for `fit`
+        classes : array-like, optional
+            Classes to know from the start. Not needed.
+
+        Returns
+        -------
+        self
+        """
+        self._check_options()
+        first = not self.__sklearn_is_fitted__()
+        fitted = FittedTable(self._defaults()) if first else self._fitted
+        if first:
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            fitted.model = self._new_model(fitted.chosen, seed)
+            if self.density is True:
+                fitted.density = self._new_density(seed)
+        model: Any = fitted.model
+        both = [each for each in (model, fitted.density) if each is not None]
+        batches = [each.check_batch(X, y, classes, sample_weight) for each in both]
+        self._fitted = fitted
+        for each, batch in zip(both, batches, strict=True):
+            each.learn_batch(batch)
+        if first:
+            model.temperature_ = self.chosen_["temperature"]
+        self._call_back(model.history_[-1])
+        return self
+
+    def _check_options(self) -> None:
+        _input.check_common_options(self)
+        _input.check_share("validation_fraction", self.validation_fraction)
+        if self.n_components != "auto" and not is_count(self.n_components):
+            raise OptionError(
+                f"n_components={self.n_components!r} must be 'auto' or a whole number >= 1"
+            )
+        if self.missing not in ("auto", "ignore", "informative"):
+            raise OptionError(f"missing={self.missing!r} must be 'auto', 'ignore' or 'informative'")
+        for name in ("prior_strength", "temperature"):
+            value = getattr(self, name)
+            number = isinstance(value, NUMBER) and not isinstance(value, bool)
+            if value != "auto" and not (number and 0 < value < np.inf):
+                raise OptionError(f"{name}={value!r} must be 'auto' or a number > 0")
+        if self.density not in ("auto", True, False):
+            raise OptionError(f"density={self.density!r} must be 'auto', True or False")
+        if self.loss != "auto":
+            resolve_loss(self.loss)
+        self._new_model(self._defaults(), 0)._check_options()
+
+    def _defaults(self) -> dict[str, Any]:
+        """What stands in for "auto" where nothing can be held out."""
+        auto = {"n_components": 1, "loss": "ncll", "hide": HIDDEN, "missing": "ignore"}
+        auto |= {"prior_strength": 1.0, "temperature": 1.0}
+        given = {name: getattr(self, name) for name in auto}
+        return {name: auto[name] if given[name] == "auto" else given[name] for name in auto}
+
+    def _new_model(self, chosen: dict[str, Any], seed: int, **options) -> MixtureClassifier:
+        settings: dict[str, Any] = {
+            "n_components": chosen["n_components"],
+            "loss": _loss_of(chosen["loss"]),
+            "hide": chosen["hide"],
+            "missing": chosen["missing"],
+            "prior": prior_of(float(chosen["prior_strength"])),
+            "families": self.families if isinstance(self.families, dict) else {},
+            "forget": self.forget,
+            "max_iter": self.max_iter,
+            "tol": self.tol,
+            "class_weight": self.class_weight,
+            "unlabelled_weight": self.unlabelled_weight,
+            "total_samples": self.total_samples,
+            "random_state": seed,
+            "verbose": self.verbose,
+        }
+        if isinstance(self.families, str) and self.families != "auto":
+            settings["families"] = self.families
+        return MixtureClassifier(**(settings | options))
+
+    def _new_density(self, seed: int, size: Any = 1, tries: int = 1) -> MixtureClassifier:
+        return self._new_model(
+            self.chosen_ if hasattr(self, "_fitted") else self._defaults(), seed, loss="nll",
+            n_components=size, hide=0.0, missing="ignore", prior=prior_of(1.0), max_iter=tries,
+            tol=None, class_weight=None,
+        )  # fmt: skip
+
+    def _fit_density(self, encoded: Encoded, y, weights, named, seed: int) -> None:
+        """Let a generative model stand beside the other: more components than to classify."""
+        counts = self.model_.class_count_ / max(weights.mean(), 1e-300)
+        sizes = {
+            label: int(np.clip(count // _ROWS_EACH, 1, _DENSE))
+            for label, count in zip(self.classes_.tolist(), counts, strict=True)
+        }
+        density = self._new_density(seed, sizes, _PASSES)
+        self._run(density, "density", encoded, y, weights, named)
+        self._fitted.density = density
+
+    def _run(self, model: MixtureClassifier, stage: str, rows: Encoded, y, weights, named) -> None:
+        """Train a model; it is there, if training is interrupted, from its first epoch on."""
+
+        def after_epoch(_, record) -> bool:
+            record["stage"] = stage
+            if stage == "fit":
+                self._fitted.model = model
+                model.temperature_ = self.chosen_["temperature"]
+            return self._call_back(record)
+
+        model.callback = after_epoch
+        with warnings.catch_warnings():
+            if stage != "fit":
+                warnings.simplefilter("ignore", ConvergenceWarning)
+            try:
+                model.fit(rows, y if named is None else _input.Shares(y, named), weights)
+            finally:
+                model.callback = None
+
+    def _warn_of_missing_labels(self, y) -> None:
+        if y.ndim == 1:
+            missing = _input.missing_labels(y)
+            if missing.any() and not missing.all():
+                warn(
+                    f"{int(missing.sum())} of {len(y)} rows have no label: they are learnt from "
+                    "as such",
+                    UserWarning,
+                )
+
+    # --- choosing ---------------------------------------------------------------------------------
+
+    def _choose(self, choices: dict[str, Encoded], y, weights, seed: int, rng) -> None:
+        """Settle what is left at "auto" on held-out rows, one option after the other."""
+        options = ("n_components", "loss", "hide", "missing", "prior_strength", "temperature")
+        if y.ndim == 2 or not any(getattr(self, name) == "auto" for name in options):
+            return  # label sets and shares have no log-loss to judge by
+        codes = _input.encode(y, _input.find_classes(y)).codes
+        d = choices["ignore"].shape[1]
+        labelled = rng.permutation(np.flatnonzero((codes >= 0) & (weights > 0)))
+        some = np.sort(labelled[: min(_TRIED, max(_CELLS // max(d, 1), 1000))])
+        parts = splits(codes[some], weights[some], self.validation_fraction, rng)
+        if not parts or len(np.unique(codes[some])) < 2:
+            return
+        tried = {name: rows.take(some) for name, rows in choices.items()}
+        judge = Judge(self, tried, y[some], parts, seed)
+        best = judge.trial(self._defaults())
+        for name, values in self._alternatives(choices):
+            for value in values:
+                other = judge.trial(best.way | {name: value})
+                if other.beats(best):
+                    best = other
+                elif name == "n_components":
+                    break  # more would not help either
+        self._fitted.chosen |= best.way
+        if self.temperature == "auto":
+            self._fitted.chosen["temperature"] = best.mark.safe_temperature
+        held = sum(len(part.held) for part in parts)
+        self._fitted.chosen |= {"held_out": held, "trials": judge.summaries}
+
+    def _alternatives(self, choices: dict[str, Encoded]) -> list[tuple[str, tuple]]:
+        """What to try, of the options left at "auto", in this order."""
+        found: list[tuple[str, tuple]] = []
+        if self.loss == "auto":
+            found.append(("loss", ("nll",)))
+        if self.n_components == "auto":
+            found.append(("n_components", _SIZES[1:]))
+        if self.loss == "auto":
+            found.append(("loss", ("blend",)))
+        if self.missing == "auto" and "missing" in choices["informative"].layout.code_roles:
+            found.append(("missing", ("informative",)))
+        if self.hide == "auto":
+            found.append(("hide", (HIDDEN / 2,)))
+        if self.prior_strength == "auto":
+            found.append(("prior_strength", _STRENGTHS[1:]))
+        return found
+
+    # --- prediction -------------------------------------------------------------------------------
+
+    @reads
+    def predict(self, X):
+        """The most probable class of each row."""
+        check_is_fitted(self)
+        return self.model_.predict(X)
+
+    @reads
+    def predict_proba(self, X):
+        """``p(y | x)`` of every class, as (n_samples, n_classes); missing cells are summed out."""
+        check_is_fitted(self)
+        return self.model_.predict_proba(X)
+
+    @reads
+    def predict_log_proba(self, X):
+        """``ln p(y | x)`` of every class; see `predict_proba`."""
+        check_is_fitted(self)
+        return self.model_.predict_log_proba(X)
+
+    @reads
+    def predict_joint_log_proba(self, X):
+        """``ln p(y, x)`` of every class, of the model that classifies."""
+        check_is_fitted(self)
+        return self.model_.predict_joint_log_proba(X)
+
+    @reads
+    def score_samples(self, X):
+        """``ln p(x)`` of each row: low for rows unlike those of the training.
+
+        It is that of `density_`, or of the model that classifies where there is none.
+        """
+        check_is_fitted(self)
+        return (self._fitted.density or self.model_).score_samples(X)
+
+    @reads
+    def sample(self, n_samples=1, random_state=None):
+        """Draw rows, as a table like that of the training, and labels from the joint.
+
+        Returns
+        -------
+        X : table of n_samples rows
+        y : array of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        return (self._fitted.density or self.model_).sample(n_samples, random_state)
+
+    @reads
+    def explain(self, row) -> Explanation:
+        """What each column adds to the score of each class, exactly; see `Explanation`.
+
+        A missing cell adds nothing. With several components, a column adds what it adds to each of
+        them, weighed by their responsibilities for the whole row.
+
+        Parameters
+        ----------
+        row : a table of one row, or a dict
+
+        Returns
+        -------
+        Explanation
+        """
+        check_is_fitted(self)
+        return self.model_.explain(row)
+
+    @writes
+    def calibrate(self, X, y, sample_weight=None):
+        """Choose `temperature_` by rows that were not trained on; predictions stay."""
+        check_is_fitted(self)
+        self.model_.calibrate(X, y, sample_weight)
+        self.chosen_["temperature"] = self.model_.temperature_
+        return self
+
+    @property
+    def density_(self) -> MixtureClassifier:
+        if self._fitted.density is None:
+            raise AttributeError("there is no density: fit with density=True")
+        return self._fitted.density
+
+    @property
+    def families_(self) -> dict:
+        return self.model_.families_
+
+    @property
+    def n_features_in_(self) -> int:
+        return self.model_.n_features_in_
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        return self.model_.feature_names_in_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+def _loss_of(loss: Any) -> Any:
+    return Blend(0.1) if loss == "blend" else loss
+
+
+@dataclass
+class Tried:
+    """A way to train, by the names of options, and how it did."""
+
+    way: dict[str, Any]
+    mark: Mark
+
+    def beats(self, other: Tried) -> bool:
+        """By log-loss, where the gain is more than half of its own standard error."""
+        gains = other.mark.losses - self.mark.losses
+        return bool(gains.sum() > 0.5 * np.sqrt((gains**2).sum()))
+
+
+class Judge:
+    """Trains without the rows held out, and looks at these: as they are, and with cells hidden."""
+
+    def __init__(self, owner: TableClassifier, tables, y, parts: list[Split], seed: int):
+        self.owner, self.tables, self.y, self.parts, self.seed = owner, tables, y, parts, seed
+        self.summaries: list[dict[str, Any]] = []
+
+    def trial(self, way: dict[str, Any]) -> Tried:
+        """How a model does that is trained this way."""
+        rows, scores, twice = self.tables[way["missing"]], [], []
+        for part in self.parts:
+            train = np.flatnonzero(part.weights > 0)
+            model = self.owner._new_model(way, self.seed)
+            weights = part.weights[train]
+            self.owner._run(model, "choice", rows.take(train), self.y[train], weights, None)
+            held = rows.take(part.held).view()
+            hide = hider(rows.layout, HIDDEN, complete=0.0)
+            seen = [held, hide(held, np.random.RandomState(self.seed))]
+            codes = np.searchsorted(model.classes_, self.y[part.held])
+            scores.append(np.concatenate([model.learner_.score(each) for each in seen]))
+            twice.append(
+                part._replace(codes=np.tile(codes, 2), held_weights=np.tile(part.held_weights, 2))
+            )
+        found = mark(twice, scores)
+        summary = way | {"log_loss": found.log_loss, "accuracy": float(found.correct.mean())}
+        self.summaries.append(summary | {"temperature": found.temperature})
+        return Tried(way, found)

@@ -140,26 +140,26 @@ class Task(NamedTuple):
     method: str
     seed: int
     folds: int
-    cache: Path | None
+    kept: Path | None  # where its records are kept, but for the fold
 
 
-def work(task: Task) -> list[dict[str, Any]]:
-    """The records of a task; those of peers are looked up in the cache first."""
+def work(task: Task) -> tuple[list[dict[str, Any]], bool]:
+    """The records of a task, and whether any is new and not one that was kept."""
     X, y = task.table
-    make, records = METHODS[task.method], []
-    keep = task.cache is not None and task.method in PEERS
+    make, records, new = METHODS[task.method], [], False
     for fold in range(task.folds):
-        path = _place(task, fold) if keep else None
+        path = task.kept and task.kept.with_name(f"{task.kept.name}-{fold}.json")
         if path is not None and path.exists():
             records.append(json.loads(path.read_text()))
             continue
+        new = True
         _warm(task.method)
         record = {"data": task.data, "method": task.method, **run_fold(make, X, y, task.seed, fold)}
         if path is not None and "error" not in record:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_json(path, record)
         records.append(record)
-    return records
+    return records, new
 
 
 @cache
@@ -169,13 +169,19 @@ def _warm(method: str) -> None:
     run_fold(METHODS[method], X, y, seed=0, fold=0)
 
 
-def _place(task: Task, fold: int) -> Path:
-    packages = [_version(name) for name in ("numpy", "scipy", "scikit-learn", "pandas", "lightgbm")]
-    if task.method != "LightGBM":
-        packages.pop()
-    key = repr((EDITION, SHARES, FOLDS, packages, fingerprint(*task.table)))
-    name = f"{task.method}-{task.seed}-{fold}-{hashlib.sha256(key.encode()).hexdigest()[:12]}.json"
-    return task.cache / task.data / name.replace(", ", "-").replace(" ", "-")
+def keys(folder: Path, data: str, table: Table) -> Callable[[str, int], Path | None]:
+    """Where the records of a method and a seed on this table are kept; only those of peers are."""
+    packages = ("numpy", "scipy", "scikit-learn", "pandas")
+    key = (EDITION, SHARES, FOLDS, fingerprint(*table), *map(_version, packages))
+
+    def place(method: str, seed: int) -> Path | None:
+        if method not in PEERS:
+            return None
+        own = (*key, _version("lightgbm")) if method == "LightGBM" else key
+        code = hashlib.sha256(repr(own).encode()).hexdigest()[:12]
+        return folder / data / f"{method.replace(', ', '-').replace(' ', '-')}-{code}-{seed}"
+
+    return place
 
 
 def _version(package: str) -> str:
@@ -209,26 +215,28 @@ def judge(
     tables: dict[str, Table],
     seeds: int = 2,
     folds: int = FOLDS,
-    cache: Path | None = CACHE,
+    cache: str | Path | None = CACHE,
     jobs: int = 1,
 ) -> list[dict[str, Any]]:
     """The records of these methods on these tables; what was entered in METHODS needs one job."""
-    tasks = [
-        Task(data, table, name, seed, folds, cache)
-        for data, table in tables.items()
-        for name in names
-        for seed in range(seeds)
-    ]
+    tasks = []
+    for data, table in tables.items():
+        place = keys(Path(cache), data, table) if cache else lambda method, seed: None
+        for name in names:
+            for seed in range(seeds):
+                tasks.append(Task(data, table, name, seed, folds, place(name, seed)))
     records = []
-    for task, answer in zip(tasks, _answers(tasks, jobs), strict=True):
+    for task, (answer, new) in zip(tasks, _answers(tasks, jobs), strict=True):
         records += answer
+        if not new:
+            continue
         seconds = np.mean([record["fit_seconds"] for record in answer])
         text = f"{task.data:<24} {task.method:<16} seed {task.seed}{seconds:9.2f} s a fit"
         print(text, *{record["error"] for record in answer if "error" in record}, flush=True)
     return records
 
 
-def _answers(tasks: list[Task], jobs: int) -> Iterator[list[dict[str, Any]]]:
+def _answers(tasks: list[Task], jobs: int) -> Iterator[tuple[list[dict[str, Any]], bool]]:
     if jobs == 1:
         yield from map(work, tasks)
         return

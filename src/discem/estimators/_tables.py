@@ -77,17 +77,18 @@ def hider(
 ) -> Callable[[RowPair, Any], RowPair]:
     """What hides cells of rows: in a share `complete` none, else a share of up to `rate`.
 
-    All parts of a column are hidden together, but for whether it is missing by itself.
+    All parts of a column are hidden together. Where it tells that a cell is missing, a hidden one
+    is missing as well: in prediction nobody knows why.
     """
     columns = len(layout.columns)
-    by_itself = np.array([role == "missing" for role in layout.code_roles], dtype=bool)
 
     def hide(rows: RowPair, rng: Any) -> RowPair:
         n = rows.n_rows
         share = np.where(rng.random_sample(n) < complete, 0.0, rate * rng.random_sample(n))
         draws = np.frombuffer(rng.bytes(n * columns), dtype=np.uint8).reshape(n, columns)
-        return _without(rows, layout, draws < (_BYTE * share)[:, None], ~by_itself)
+        return _without(rows, layout, draws < (_BYTE * share)[:, None], tells)
 
+    tells = np.array([role == "missing" for role in layout.code_roles], dtype=bool)
     return hide
 
 
@@ -98,17 +99,17 @@ def singles(row: RowPair, layout: Layout) -> RowPair:
     dense = [dense_rows(np.repeat(part.values, columns, axis=0)) for part in (numbers, counts)]
     repeated = code_rows(np.repeat(codes.values, columns, axis=0))
     rows = RowPair(dense[0], RowPair(repeated, dense[1]))
-    return _without(rows, layout, ~np.eye(columns, dtype=bool), np.ones(len(layout.codes), bool))
+    return _without(rows, layout, ~np.eye(columns, dtype=bool), np.zeros(len(layout.codes), bool))
 
 
-def _without(rows: RowPair, layout: Layout, hidden: np.ndarray, codes: np.ndarray) -> RowPair:
-    """Rows whose `hidden` cells, by row and column, are missing; only the `codes` marked can be."""
+def _without(rows: RowPair, layout: Layout, hidden: np.ndarray, tells: np.ndarray) -> RowPair:
+    """Rows whose `hidden` cells, by row and column, are missing; the codes that `tells` say so."""
     numbers, levels, counts = rows.first, rows.second.first, rows.second.second
-    gone = hidden[:, layout.codes] & codes
+    gone, code = hidden[:, layout.codes], np.where(tells, np.int32(1), np.int32(-1))
     return RowPair(
         dense_rows(np.where(hidden[:, layout.numbers], np.nan, numbers.values), numbers.base),
         RowPair(
-            code_rows(np.where(gone, np.int32(-1), levels.values)),
+            code_rows(np.where(gone, code, levels.values)),
             dense_rows(np.where(hidden[:, layout.counts], np.nan, counts.values), counts.base),
         ),
     )

@@ -27,7 +27,7 @@ from ._threads import reads, writes
 from .mixture import MixtureClassifier
 
 HIDDEN = 0.8  # the largest share of a row's cells that training hides by default
-_SIZES = (1, 3, 8)  # numbers of components that are compared
+_SIZES = (3, 1, 8)  # numbers of components that are compared, the usual one first
 _STRENGTHS = (1.0, 4.0, 0.25)
 _TRIED = 10_000  # rows that options are chosen on
 _CELLS = 2_000_000  # .. or so many cells
@@ -311,7 +311,7 @@ class TableClassifier(Preset):
 
     def _defaults(self) -> dict[str, Any]:
         """What stands in for "auto" where nothing can be held out."""
-        auto = {"n_components": 1, "loss": "ncll", "hide": HIDDEN, "missing": "ignore"}
+        auto = {"n_components": _SIZES[0], "loss": "ncll", "hide": HIDDEN, "missing": "ignore"}
         auto |= {"prior_strength": 1.0, "temperature": 1.0}
         given = {name: getattr(self, name) for name in auto}
         return {name: auto[name] if given[name] == "auto" else given[name] for name in auto}
@@ -406,8 +406,7 @@ class TableClassifier(Preset):
                 other = judge.trial(best.way | {name: value})
                 if other.beats(best):
                     best = other
-                elif name == "n_components":
-                    break  # more would not help either
+                    break  # what is on the other side will not be better still
         self._fitted.chosen |= best.way
         if self.temperature == "auto":
             self._fitted.chosen["temperature"] = best.mark.safe_temperature
@@ -417,12 +416,10 @@ class TableClassifier(Preset):
     def _alternatives(self, choices: dict[str, Encoded]) -> list[tuple[str, tuple]]:
         """What to try, of the options left at "auto", in this order."""
         found: list[tuple[str, tuple]] = []
-        if self.loss == "auto":
-            found.append(("loss", ("nll",)))
         if self.n_components == "auto":
             found.append(("n_components", _SIZES[1:]))
         if self.loss == "auto":
-            found.append(("loss", ("blend",)))
+            found.append(("loss", ("blend", "nll")))
         if self.missing == "auto" and "missing" in choices["informative"].layout.code_roles:
             found.append(("missing", ("informative",)))
         if self.hide == "auto":

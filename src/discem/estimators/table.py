@@ -31,6 +31,8 @@ _SIZES = (3, 1, 8)  # numbers of components that are compared, the usual one fir
 _STRENGTHS = (1.0, 4.0, 0.25)
 _TRIED = 10_000  # rows that options are chosen on
 _CELLS = 2_000_000  # .. or so many cells
+_VISITS, _FEWEST = 40_000, 15  # of rows, and epochs, that a trial may take
+_VIEWS = 3  # of each row held out: as it is, and with cells hidden
 _DENSE = 8  # components of a class in the density
 _ROWS_EACH = 25  # rows that a component of the density should have
 _PASSES = 5  # over the rows, for the density
@@ -311,7 +313,7 @@ class TableClassifier(Preset):
 
     def _defaults(self) -> dict[str, Any]:
         """What stands in for "auto" where nothing can be held out."""
-        auto = {"n_components": _SIZES[0], "loss": "ncll", "hide": HIDDEN, "missing": "ignore"}
+        auto = {"n_components": _SIZES[0], "loss": "blend", "hide": HIDDEN, "missing": "ignore"}
         auto |= {"prior_strength": 1.0, "temperature": 1.0}
         given = {name: getattr(self, name) for name in auto}
         return {name: auto[name] if given[name] == "auto" else given[name] for name in auto}
@@ -416,10 +418,10 @@ class TableClassifier(Preset):
     def _alternatives(self, choices: dict[str, Encoded]) -> list[tuple[str, tuple]]:
         """What to try, of the options left at "auto", in this order."""
         found: list[tuple[str, tuple]] = []
+        if self.loss == "auto":
+            found.append(("loss", ("ncll", "nll")))
         if self.n_components == "auto":
             found.append(("n_components", _SIZES[1:]))
-        if self.loss == "auto":
-            found.append(("loss", ("blend", "nll")))
         if self.missing == "auto" and "missing" in choices["informative"].layout.code_roles:
             found.append(("missing", ("informative",)))
         if self.hide == "auto":
@@ -539,7 +541,7 @@ class Tried:
 
     def beats(self, other: Tried) -> bool:
         """By log-loss, where the gain is more than half of its own standard error."""
-        gains = other.mark.losses - self.mark.losses
+        gains = (other.mark.losses - self.mark.losses).reshape(-1, _VIEWS).mean(axis=1)
         return bool(gains.sum() > 0.5 * np.sqrt((gains**2).sum()))
 
 
@@ -552,21 +554,22 @@ class Judge:
 
     def trial(self, way: dict[str, Any]) -> Tried:
         """How a model does that is trained this way."""
-        rows, scores, twice = self.tables[way["missing"]], [], []
+        rows, scores, seen_parts = self.tables[way["missing"]], [], []
         for part in self.parts:
             train = np.flatnonzero(part.weights > 0)
-            model = self.owner._new_model(way, self.seed)
+            epochs = int(np.clip(_VISITS // len(train), _FEWEST, self.owner.max_iter))
+            model = self.owner._new_model(way, self.seed, max_iter=epochs)
             weights = part.weights[train]
             self.owner._run(model, "choice", rows.take(train), self.y[train], weights, None)
             held = rows.take(part.held).view()
             hide = hider(rows.layout, HIDDEN, complete=0.0)
-            seen = [held, hide(held, np.random.RandomState(self.seed))]
+            draws = np.random.RandomState(self.seed)
+            seen = [held, *(hide(held, draws) for _ in range(_VIEWS - 1))]
             codes = np.searchsorted(model.classes_, self.y[part.held])
             scores.append(np.concatenate([model.learner_.score(each) for each in seen]))
-            twice.append(
-                part._replace(codes=np.tile(codes, 2), held_weights=np.tile(part.held_weights, 2))
-            )
-        found = mark(twice, scores)
+            weights = np.tile(part.held_weights, _VIEWS)
+            seen_parts.append(part._replace(codes=np.tile(codes, _VIEWS), held_weights=weights))
+        found = mark(seen_parts, scores)
         summary = way | {"log_loss": found.log_loss, "accuracy": float(found.correct.mean())}
         self.summaries.append(summary | {"temperature": found.temperature})
         return Tried(way, found)

@@ -118,7 +118,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
     def _view(self, X, family: Family) -> Any:
         return family.view(X)
 
-    def _resolve_prior(self, family: Family, n_features: int) -> tuple[Any, float]:
+    def _resolve_prior(self, family: Family, n_features: Any) -> tuple[Any, float]:
         """The prior of the features, and the pseudo-count of each class."""
         return family.resolve_prior(self.prior, self._is_generative(), n_features, self._mixed)
 

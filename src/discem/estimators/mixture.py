@@ -357,7 +357,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         family, rows, weights = batch.family, batch.rows, batch.weights
         d = width(batch.X.layout) if isinstance(batch.X, Encoded) else batch.X.shape[1]
         wanted = self._wanted(size, batch.classes)
-        points = family.points(rows, weights, d)
+        points = family.points(rows, weights, d) if max(wanted) > 1 else None
         components, sizes = find_components(points, batch.targets, weights, wanted, stream, rng)
         first = np.cumsum([0, *sizes], dtype=np.int64)
         tally = models.collect(family, rows, components, weights, d, int(first[-1]))

@@ -151,6 +151,10 @@ def _write_scores(model, rows, i, slot, a, room):
     write_scores(model.parts, rows, i, slot, room.joint, room.parts)
     for k in range(a.shape[0]):
         first, last = model.first[k], model.first[k + 1]
+        if last == first + 1:  # naive Bayes, which should not wait for exponentials of 0
+            a[k] = room.joint[first]
+            room.posterior[slot, first] = 1.0
+            continue
         a[k] = log_sum_exp(room.joint[first:last])
         for m in range(first, last):
             room.posterior[slot, m] = exp(room.joint[m] - a[k])

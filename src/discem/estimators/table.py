@@ -31,7 +31,9 @@ _SIZES = (3, 1, 8)  # numbers of components that are compared, the usual one fir
 _STRENGTHS = (1.0, 4.0, 0.25)
 _TRIED = 10_000  # rows that options are chosen on
 _CELLS = 2_000_000  # .. or so many cells
-_VISITS, _FEWEST = 40_000, 15  # of rows, and epochs, that a trial may take
+_VISITS, _WORK = 40_000, 30_000_000  # of rows, and of factors by rows, in a trial
+_FEWEST, _LONGEST = 8, 40  # epochs of a trial
+_CERTAIN = 0.01  # nats a row: nobody needs more
 _VIEWS = 3  # of each row held out: as it is, and with cells hidden
 _DENSE = 8  # components of a class in the density
 _ROWS_EACH = 25  # rows that a component of the density should have
@@ -405,6 +407,8 @@ class TableClassifier(Preset):
         best = judge.trial(self._defaults())
         for name, values in self._alternatives(choices):
             for value in values:
+                if best.mark.log_loss < _CERTAIN:
+                    break
                 other = judge.trial(best.way | {name: value})
                 if other.beats(best):
                     best = other
@@ -552,12 +556,18 @@ class Judge:
         self.owner, self.tables, self.y, self.parts, self.seed = owner, tables, y, parts, seed
         self.summaries: list[dict[str, Any]] = []
 
+    def _epochs(self, n_rows: int, size: int) -> int:
+        """As many as there is time for: the first ones tell most."""
+        factors = self.tables["ignore"].shape[1] * len(np.unique(self.y)) * size
+        most = min(_VISITS // n_rows, _WORK // (n_rows * factors), _LONGEST)
+        return min(max(most, _FEWEST), self.owner.max_iter)
+
     def trial(self, way: dict[str, Any]) -> Tried:
         """How a model does that is trained this way."""
         rows, scores, seen_parts = self.tables[way["missing"]], [], []
         for part in self.parts:
             train = np.flatnonzero(part.weights > 0)
-            epochs = int(np.clip(_VISITS // len(train), _FEWEST, self.owner.max_iter))
+            epochs = self._epochs(len(train), way["n_components"])
             model = self.owner._new_model(way, self.seed, max_iter=epochs)
             weights = part.weights[train]
             self.owner._run(model, "choice", rows.take(train), self.y[train], weights, None)

@@ -74,7 +74,7 @@ MODELS = {  # name: an estimator, and its rows
         MultinomialNB(loss=Hinge(2.0), prior=Dirichlet(0.5), average=True, **few), counts
     ),
     "mixture-gaussian": (MixtureClassifier({"ash": 2, "birch": 1, "cedar": 2}, **few), table),
-    "mixture-words": (MixtureClassifier(family="words", **few), counts),
+    "mixture-words": (MixtureClassifier(families="words", **few), counts),
     "topics-cvb0": (TopicClassifier(**few), counts),
     "topics-gibbs": (TopicClassifier(inference="gibbs", text=True, **few), texts),
     "text": (TextClassifier(random_state=0), texts),

@@ -188,7 +188,7 @@ X = np.random.default_rng(0).exponential(1.0 + 5.0 * y[:, None], size=(30, 2))
 discem.GaussianNB(max_iter=1).fit(X, y)
 sys.path.insert(0, {tests!r})
 import exponential
-model = discem.MixtureClassifier(family="exponential", max_iter=2, random_state=0).fit(X, y)
+model = discem.MixtureClassifier(families="exponential", max_iter=2, random_state=0).fit(X, y)
 print(model.score(X, y) > 0.5, discem.GaussianNB(max_iter=1).fit(X, y).score(X, y) > 0.5)
 """
 

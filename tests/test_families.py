@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import inspect
 import itertools
 
 import numpy as np
@@ -17,6 +18,7 @@ from tiny import log_joint
 from discem import Check, Dirichlet, Interior, NormalGamma, PaperNormalGamma, _compile, models
 from discem.engines.sequential import sweep
 from discem.families import FAMILIES, categorical, gaussian, words
+from discem.families._protocol import COMPILED
 from discem.losses import LOSSES, NLL, value_and_weights
 from discem.models import update
 from discem.schedules import constant
@@ -24,6 +26,16 @@ from discem.targets import label_sets, labels, soft_labels
 
 every_family = pytest.mark.parametrize("family", FAMILIES)
 every_loss = pytest.mark.parametrize("loss", LOSSES)
+
+
+@pytest.mark.parametrize("name", tiny.LENT)
+def test_some_families_have_the_compiled_code_of_another(name):
+    """So that there is no need to compile it twice to see that it is right."""
+    one, other = FAMILIES[name].state, FAMILIES[tiny.LENT[name]].state
+    assert one._fields == other._fields
+    for function in COMPILED.values():
+        table = inspect.getclosurevars(function).nonlocals["table"]
+        assert table[one] is table[other]
 
 
 # --- the family in numbers ------------------------------------------------------------------------

@@ -31,11 +31,17 @@ from discem.engines.sequential import sweep
 from discem.exceptions import InputError, OptionError
 from discem.families import FAMILIES, LEVERAGE, family_of
 from discem.figures import LOSS
+from discem.io.columns import FAMILIES as COLUMN_FAMILIES
 from discem.losses import LOSSES, NLL
 from discem.models import averaged, find_leverage, make_room, update, with_classes, write_scores
 from discem.models.mixture import Mixture
 
 every_family = pytest.mark.parametrize("family", FAMILIES)
+# of arrays, which are no tables: these are in test_table.py
+of_arrays = pytest.mark.parametrize(
+    "family", [name for name in FAMILIES if name == "gaussian" or name not in COLUMN_FAMILIES]
+)
+compiled = pytest.mark.parametrize("family", ["gaussian", "words", "categorical"])
 built_in = pytest.mark.parametrize("family", ["gaussian", "words"])
 every_loss = pytest.mark.parametrize("loss", LOSSES)
 SIZES = (2, 1, 3)  # components of three classes
@@ -77,7 +83,8 @@ def test_scores_and_posteriors_are_those_of_enumeration(family):
     X, _, state = problem(family)
     a, posterior = within(enumerated(state, X))
     rows = tiny.view(family, X)
-    np.testing.assert_allclose(tiny.scores(state, X), a, rtol=1e-10, atol=1e-10)
+    scores = tiny.scores(state, X, engine=tiny.Plain())
+    np.testing.assert_allclose(scores, a, rtol=1e-10, atol=1e-10)
     room, got = make_room(state, rows, 3), np.empty(3)
     for slot, i in enumerate((4, 0, 9)):
         write_scores(state, rows, i, slot, got, room)
@@ -138,7 +145,9 @@ def test_nll_never_rises_over_full_batches(family, rho):
     y[::4] = -1  # components and classes both to be found
     projection, losses = Interior(0.9999, 0.0), []
     for _ in range(25):
-        state, figures = tiny.run(state, X, y, NLL(), rho, np.inf, projection, batch=60)
+        state, figures = tiny.run(
+            state, X, y, NLL(), rho, np.inf, projection, batch=60, sweep=sweep.plain
+        )
         losses.append(figures[LOSS])
     assert (np.diff(losses) <= 1e-9 * np.abs(losses[0])).all()
     assert losses[-1] < losses[0] - 0.1
@@ -160,7 +169,7 @@ def test_penalised_nll_never_rises_under_the_prior_of_mixtures():
     assert values[-1] < values[0] - 0.1
 
 
-@every_family
+@compiled
 @pytest.mark.parametrize(
     "loss, projection", [("ncll", Interior(0.5, 1.0)), ("hinge", Check()), ("nll", tiny.PLAIN)]
 )
@@ -195,10 +204,10 @@ def test_new_classes_have_components_that_differ(family):
     X, _, state = problem(family)
     grown = with_classes(state, np.array([2, -1, 0, 1]), 0.1)
     np.testing.assert_array_equal(np.diff(grown.first), [3, 3, 2, 1])
-    old, new = tiny.scores(state, X), tiny.scores(grown, X)
+    old, new = (tiny.scores(model, X, engine=tiny.Plain()) for model in (state, grown))
     known = new[:, [2, 3, 0]] - old  # one constant: there is more mass in all
     np.testing.assert_allclose(known, known[0, 0], rtol=1e-9)
-    joint = tiny.scores(grown.parts, X)[:, 3:6]
+    joint = tiny.scores(grown.parts, X, engine=tiny.Plain())[:, 3:6]
     assert min(np.abs(joint[:, i] - joint[:, j]).max() for i, j in ((0, 1), (1, 2), (0, 2))) > 0.1
     np.testing.assert_allclose(models.class_counts(grown)[1], 0.1)
 
@@ -220,7 +229,7 @@ def data(family, n=150, seed=0):
 
 def fitted(family, **options):
     X, y = data(family)
-    options = {"random_state": 0, "max_iter": 5, "tol": None, "family": family} | options
+    options = {"random_state": 0, "max_iter": 5, "tol": None, "families": family} | options
     return MixtureClassifier(**options).fit(X, y), X, y
 
 
@@ -235,15 +244,15 @@ ORDER = "training depends on the order of rows, as in SGDClassifier"
 
 def expected_failures(model):
     failures = {"check_sample_weight_equivalence_on_dense_data": ORDER}
-    if model.family != "gaussian":
+    if model.families != "gaussian":
         failures["check_sample_weight_equivalence_on_sparse_data"] = ORDER
-    if model.family == "words":
+    if model.families == "words":
         failures["check_class_weight_classifiers"] = "feeds negative numbers to counts"
     return failures
 
 
 @parametrize_with_checks(
-    [MixtureClassifier(), MixtureClassifier(family="words")],
+    [MixtureClassifier(), MixtureClassifier(families="words")],
     expected_failed_checks=expected_failures,
 )
 def test_scikit_learn(estimator, check):
@@ -296,7 +305,7 @@ def test_samples_are_of_the_model(family):
 
 def test_sparse_is_dense_and_means_words():
     X, y = data("words")
-    dense = MixtureClassifier(family="words", random_state=0, max_iter=3).fit(X, y)
+    dense = MixtureClassifier(families="words", random_state=0, max_iter=3).fit(X, y)
     for kind in (sp.csr_matrix, sp.coo_matrix):
         model = MixtureClassifier(random_state=0, max_iter=3).fit(kind(X), y)
         assert model.family_ == "words"
@@ -318,11 +327,11 @@ def test_missing_cells_are_summed_out():
     np.testing.assert_allclose(model.score_samples(X), logsumexp(full, axis=1), rtol=1e-9)
 
 
-@every_family
+@of_arrays
 @pytest.mark.parametrize("loss", ["ncll", "hinge", "nll"])
 def test_classes_come_as_they_like(family, loss):
     X, y = data(family)
-    model = MixtureClassifier(loss=loss, family=family, random_state=0)
+    model = MixtureClassifier(loss=loss, families=family, random_state=0)
     model.partial_fit(X[y == "birch"], y[y == "birch"])
     model.partial_fit(X[y != "ash"], y[y != "ash"])
     model.partial_fit(X[y == "ash"], y[y == "ash"])
@@ -334,7 +343,7 @@ def test_classes_come_as_they_like(family, loss):
     assert model.score(X, y) > (0.9 if family == "gaussian" else 0.75)
 
 
-@every_family
+@of_arrays
 def test_files_and_streams(family, tmp_path):
     model, X, y = fitted(family, n_components={"ash": 2, "birch": 1, "cedar": 3})
     assert model.n_components_.tolist() == [2, 1, 3]
@@ -350,12 +359,12 @@ def test_files_and_streams(family, tmp_path):
     assert model.n_components_.tolist() == [2, 1, 3, 3]
 
 
-@every_family
+@of_arrays
 def test_sets_and_shares_of_one_are_labels(family):
     model, X, y = fitted(family, max_iter=3)
     sure = y[:, None] == NAMES
     for targets in (sure, sure.astype(float)):
-        other = MixtureClassifier(random_state=0, max_iter=3, tol=None, family=family)
+        other = MixtureClassifier(random_state=0, max_iter=3, tol=None, families=family)
         same(model, other.fit(X, targets), X, 1e-9)
 
 
@@ -457,7 +466,7 @@ def test_a_dead_component_is_named():
         ({"n_components": 0}, "n_components=0 must be"),
         ({"n_components": {"ash": "auto"}}, "must be a whole number"),
         ({"n_components": {"ash": 2, "birch": 2}}, "lacks the class 'cedar'"),
-        ({"family": "cauchy"}, "family='cauchy' is unknown"),
+        ({"families": "cauchy"}, "families='cauchy' is unknown"),
         ({"unlabelled_weight": -1.0}, "unlabelled_weight"),
         ({"prior": "flat"}, "prior='flat' is unknown"),
     ],

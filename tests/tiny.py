@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import log_softmax
 
 from discem import Interior, models
-from discem.engines import Data, Rule, Sequential
-from discem.engines.sequential import ByBatch, ByRow, sweep
+from discem.engines import Data, Rule, Sequential, sequential
+from discem.engines.sequential import ByBatch, ByRow, score_all, sweep
 from discem.families import FAMILIES, family_of
 from discem.figures import FIGURES
 from discem.losses import NCLL, compiled_form
@@ -18,6 +18,32 @@ from discem.training import Learner
 
 LOSS = NCLL()
 PLAIN = Interior(0.5, damping=0.0)  # interior steps as method and paper define them
+# Families whose compiled code is another's: they run as plain Python here, and compile nothing.
+LENT = {"bernoulli": "categorical", "lognormal": "gaussian"}
+OWN = [name for name in FAMILIES if name not in LENT]
+
+
+class Plain(Sequential):
+    """The sequential engine without compiled code."""
+
+    def learn(self, state, rule, t, data, order, figures, chunk=0):
+        compiled, sequential.sweep = sequential.sweep, sweep.plain
+        try:
+            yield from super().learn(state, rule, t, data, order, figures, chunk)
+        finally:
+            sequential.sweep = compiled
+
+    def score(self, model, rows, order=None):
+        compiled, sequential.score_all = sequential.score_all, score_all.plain
+        try:
+            return super().score(model, rows, order)
+        finally:
+            sequential.score_all = compiled
+
+
+def engine_of(state):
+    """The engine that runs a model in tests."""
+    return Plain() if family_of(state.features).name in LENT else Sequential()
 
 
 def data(family, n=12, d=3, K=3, seed=0):
@@ -57,9 +83,12 @@ def begin(family, X, y, prior=None, alpha=1.0, init="generative", average=False,
     return models.start(count(of, X, labels(y), K=K), prior, classes, init, average)
 
 
-def run(state, X, y, loss, rho, n, projection=PLAIN, batch=1, weights=None, sweep=sweep):
+def run(state, X, y, loss, rho, n, projection=PLAIN, batch=1, weights=None, sweep=None):
     """One pass in order from a copy of `state`; return the new state and the figures."""
     state = copy.deepcopy(state)
+    if sweep is None:
+        plain = isinstance(engine_of(state), Plain)
+        sweep = sequential.sweep.plain if plain else sequential.sweep
     rows, K = family_of(state.features).view(X), models.n_classes(state)
     size = rows.n_rows
     steps = -(-size // batch)
@@ -77,8 +106,9 @@ def run(state, X, y, loss, rho, n, projection=PLAIN, batch=1, weights=None, swee
     return state, figures
 
 
-def learner(state, loss, schedule, n, batch=1, projection=PLAIN):
-    return Learner(copy.deepcopy(state), Rule(loss, projection, schedule, float(n), batch))
+def learner(state, loss, schedule, n, batch=1, projection=PLAIN, engine=None):
+    rule = Rule(loss, projection, schedule, float(n), batch)
+    return Learner(copy.deepcopy(state), rule, engine or engine_of(state))
 
 
 def learn(trained, X, y, order=None, chunk=0):
@@ -90,8 +120,8 @@ def learn(trained, X, y, order=None, chunk=0):
     return trained
 
 
-def scores(model, X):
-    return Sequential().score(model, family_of(model.features).view(X))
+def scores(model, X, engine=None):
+    return (engine or engine_of(model)).score(model, family_of(model.features).view(X))
 
 
 def parameters(state):

@@ -117,3 +117,18 @@ def _positive_check(projection, count, change, floor):
     if count + change < floor:
         return floor, 1
     return count + change, 0
+
+
+@generic
+def stays_positive(projection, count, inverse, floor):
+    """Whether `positive` lets a count become 1 / inverse."""
+
+
+@stays_positive.register(Interior)
+def _stays_positive_interior(projection, count, inverse, floor):
+    return (inverse > 0.0) & ((1.0 - projection.share) * count * inverse <= 1.0)
+
+
+@stays_positive.register(Check)
+def _stays_positive_check(projection, count, inverse, floor):
+    return (inverse > 0.0) & (floor * inverse <= 1.0)

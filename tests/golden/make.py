@@ -22,7 +22,9 @@ from discem import (
     Interior,
     MixtureClassifier,
     MultinomialNB,
+    NaiveBayes,
     NormalGamma,
+    TableClassifier,
     TextClassifier,
     TopicClassifier,
     inverse,
@@ -55,6 +57,25 @@ def texts(n=30):
     return [f"{words[label]} {extra[rng.integers(3)]}" for label in y], y
 
 
+def records(n=60):
+    """Rows with a column of each family, and cells that are missing."""
+    rng = np.random.default_rng(3)
+    rows, y = [], np.arange(n) % 3
+    for i, k in enumerate(y):
+        row = {
+            "height": float(rng.normal(10 + 5 * k, 2)),
+            "price": float(np.exp(rng.normal(k, 0.5))),
+            "rain": float(rng.gamma(2.0) * (rng.random() < 0.4 + 0.2 * k)),
+            "rings": int(rng.poisson(4 + 6 * k)),
+            "native": bool(rng.random() < 0.2 + 0.3 * k),
+            "soil": ["clay", "loam", "sand"][(k + (rng.random() < 0.3)) % 3],
+        }
+        del row[list(row)[i % 6]]
+        rows.append(row)
+    return rows, LABELS[y]
+
+
+FAMILIES = {"price": "lognormal", "rain": "hurdle", "rings": "poisson"}
 few = {"max_iter": 3, "random_state": 0}
 MODELS = {  # name: an estimator, and its rows
     "gaussian": (GaussianNB(**few), table),
@@ -74,7 +95,15 @@ MODELS = {  # name: an estimator, and its rows
         MultinomialNB(loss=Hinge(2.0), prior=Dirichlet(0.5), average=True, **few), counts
     ),
     "mixture-gaussian": (MixtureClassifier({"ash": 2, "birch": 1, "cedar": 2}, **few), table),
-    "mixture-words": (MixtureClassifier(family="words", **few), counts),
+    "mixture-words": (MixtureClassifier(families="words", **few), counts),
+    "naive-bayes": (NaiveBayes(families=FAMILIES, forget=100, **few), records),
+    "table": (
+        TableClassifier(
+            families=FAMILIES, n_components=2, loss="blend", hide=0.5, missing="informative",
+            prior_strength=2.0, **few,
+        ),
+        records,
+    ),
     "topics-cvb0": (TopicClassifier(**few), counts),
     "topics-gibbs": (TopicClassifier(inference="gibbs", text=True, **few), texts),
     "text": (TextClassifier(random_state=0), texts),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._files import load
-    from .mixture import MixtureClassifier
+    from .mixture import MixtureClassifier, NaiveBayes
     from .naive_bayes import GaussianNB, MultinomialNB
     from .table import TableClassifier
     from .text import TextClassifier
@@ -18,6 +18,7 @@ __all__ = [
     "GaussianNB",
     "MixtureClassifier",
     "MultinomialNB",
+    "NaiveBayes",
     "TableClassifier",
     "TextClassifier",
     "TopicClassifier",
@@ -28,6 +29,7 @@ _WHERE = {
     "GaussianNB": ".naive_bayes",
     "MixtureClassifier": ".mixture",
     "MultinomialNB": ".naive_bayes",
+    "NaiveBayes": ".mixture",
     "TableClassifier": ".table",
     "TextClassifier": ".text",
     "TopicClassifier": ".topics",

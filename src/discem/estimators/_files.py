@@ -205,8 +205,12 @@ def _put_together(kind: str, fields: dict[str, Any]) -> Any:
     demand(kind in KINDS, f"it holds what is not ours: {kind}")
     if not issubclass(KINDS[kind], BaseEstimator):
         return getattr(KINDS[kind], "from_fields", KINDS[kind])(**fields)
-    estimator: Any = KINDS[kind](**fields["params"])
-    demand(fields["params"].get("callback") is None, "it holds a callback")
+    params = fields["params"]
+    for old, new in getattr(KINDS[kind], "_renamed", ()):
+        if old in params and new not in params:
+            params[new] = params.pop(old)
+    estimator: Any = KINDS[kind](**params)
+    demand(params.get("callback") is None, "it holds a callback")
     for name, value in fields["fitted"].items():
         demand(name in estimator._attributes, f"a {kind} has no attribute {name!r}")
         setattr(estimator, name, value)

@@ -70,6 +70,8 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         a spike alone. Words: that of `MultinomialNB`. All names and objects that the naive Bayes of
         the family takes may be given.
     {common}
+    family : str
+        What `families` was called before.
 
     Attributes
     ----------
@@ -166,6 +168,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
     _model = Mixture
     _mixed = True
 
+    _renamed = (("family", "families"),)  # options, as older files call them and as they are called
     _of_input = ("feature_names_in_", "layout_")
     _attributes = (*GenerativeClassifier._attributes, "layout_")
     layout_: Layout
@@ -455,7 +458,8 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
     def to_linear(self):
         """Not to be had: the scores of a mixture are no linear function of any statistics."""
         raise OptionError(
-            "to_linear: a mixture has no linear form; GaussianNB and MultinomialNB have one"
+            f"to_linear: a {type(self).__name__} has no linear form; GaussianNB and MultinomialNB "
+            "have one"
         )
 
     @property
@@ -523,13 +527,122 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        kinds = list(FAMILIES) if self.family == "auto" else [self.family]
-        accepts = [FAMILIES[kind].accepts for kind in kinds if kind in FAMILIES]
+        named = self._named_families()
+        own = isinstance(named, str) and named in FAMILIES
+        accepts = [FAMILIES[named].accepts] if own else [each.accepts for each in FAMILIES.values()]
         tags.input_tags.allow_nan = any(each.missing for each in accepts)
         tags.input_tags.sparse = any(each.sparse for each in accepts)
         tags.input_tags.positive_only = not any(each.negative for each in accepts)
         tags.classifier_tags.poor_score = tags.input_tags.positive_only  # as in MultinomialNB
         return tags
+
+
+@documented
+class NaiveBayes(MixtureClassifier):
+    """Naive Bayes of tables, trained under NLL, NCLL or hinge: a distribution for each column.
+
+    p(x | y) is a product over the columns (normal, log-normal, Poisson, of categories ..): a
+    `MixtureClassifier` that has one component of each class, and no more. Missing cells are summed
+    out, in training and prediction.
+
+    Parameters
+    ----------
+    families : "auto", name, or dict from column to name, default="auto"
+        What p(x | y) is made of, see `MixtureClassifier`.
+    hide : float, default=0.0
+        The largest share of a row's cells that an epoch hides, so that the model is good on any
+        subset of the cells; 0 hides none. Tables only.
+    missing : {{"ignore", "informative"}}, default="ignore"
+        Whether it says something of the class that a cell is missing. Tables only.
+    forget : int or None, default=None
+        In streams, let rows further back than so many count for less and less.
+    unlabelled : label or None, default=None
+        A label that stands for none, such as -1, beside None and NaN, which always do.
+    {loss}
+    prior : "data" or object, default="data"
+        The regulariser, see `MixtureClassifier`.
+    {common}
+
+    Attributes
+    ----------
+    families_ : dict from column to str
+        Of tables: what each column was taken for, and why.
+    {attributes}
+
+    Examples
+    --------
+    >>> from discem import NaiveBayes
+    >>> rows = [{{"size": float(i % 7), "sort": "ab"[i % 2]}} for i in range(60)]
+    >>> y = ["odd" if i % 2 else "even" for i in range(60)]
+    >>> model = NaiveBayes(random_state=0).fit(rows, y)
+    >>> model.predict([{{"sort": "a"}}, {{"size": 2.0, "sort": "b"}}]).tolist()
+    ['even', 'odd']
+    >>> model.families_
+    {{'size': 'gaussian: numbers', 'sort': 'categorical: text, 2 levels'}}
+    """
+
+    def __init__(
+        self,
+        *,
+        families="auto",
+        hide=0.0,
+        missing="ignore",
+        forget=None,
+        unlabelled=None,
+        loss="ncll",
+        prior="data",
+        init="generative",
+        step="auto",
+        projection="interior",
+        average="auto",
+        batch_size=1,
+        max_iter=100,
+        tol=1e-3,
+        n_iter_no_change="auto",
+        early_stopping=False,
+        validation_fraction=0.1,
+        class_weight=None,
+        unlabelled_weight="auto",
+        shuffle=True,
+        warm_start=False,
+        total_samples=None,
+        rescore=False,
+        callback=None,
+        random_state=None,
+        verbose=0,
+    ):
+        super().__init__(
+            n_components=1,
+            families=families,
+            hide=hide,
+            missing=missing,
+            forget=forget,
+            unlabelled=unlabelled,
+            loss=loss,
+            prior=prior,
+            init=init,
+            step=step,
+            projection=projection,
+            average=average,
+            batch_size=batch_size,
+            max_iter=max_iter,
+            tol=tol,
+            n_iter_no_change=n_iter_no_change,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            class_weight=class_weight,
+            unlabelled_weight=unlabelled_weight,
+            shuffle=shuffle,
+            warm_start=warm_start,
+            total_samples=total_samples,
+            rescore=rescore,
+            callback=callback,
+            random_state=random_state,
+            verbose=verbose,
+        )
+
+
+savable(NaiveBayes, "NaiveBayesClassifier")  # NaiveBayes is a state in files, that of all models
 
 
 def _some(X: Any, rows: np.ndarray) -> Any:

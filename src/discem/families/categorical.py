@@ -18,7 +18,7 @@ from .._compile import helper
 from ..exceptions import InputError, OptionError
 from ..io.rows import code_rows
 from ..priors import Levels
-from ..projections import most_lost, positive, slow_down
+from ..projections import most_lost, positive, slow_down, stays_positive
 from ._logs import forget_calls, set_exponents_aside
 from ._protocol import (
     LEVERAGE,
@@ -474,7 +474,7 @@ def move_levels(
             if step < 0.0:
                 p = scale * base[j, k] + pulled * mean
                 worst = max(worst, step + toward - (step + toward * mean) / p)
-            if not (worst <= most and inverse > 0.0 and inverse * count * (1.0 - most) <= 1.0):
+            if not (worst <= most and stays_positive(projection, count, inverse, floor)):
                 if j >= 0:
                     pending[j, k] = r[k]
                 gained += land_levels(
@@ -522,6 +522,15 @@ def land_levels(
     f = most / worst if worst > most else 1.0
     step, toward = f * total / new_count, f * to_prior / new_count
     keep = 1.0 - step - toward
+    if not _SMALL < keep * scale < _LARGE:  # the prior may leave nothing of the shares to scale
+        fold(d, k, first, base, lazy, lags, centre)
+        for j in range(first[d], first[d + 1]):
+            p = base[j, k]
+            base[j, k] = max(keep * p + toward * centre[j] + f * pending[j, k] / new_count, _LEAST)
+            if lags.shape[0] > 0:
+                lags[j, k] += weight * (base[j, k] - p)
+            pending[j, k] = 0.0
+        return new_count - count - change
     lazy[SCALE, d, k] = keep * scale
     lazy[PULLED, d, k] = keep * pulled + toward
     if lags.shape[0] > 0:
@@ -533,8 +542,6 @@ def land_levels(
         if lags.shape[0] > 0:
             lags[j, k] += more * (weight - lazy[LAG_OF_BASE, d, k] / (keep * scale))
         pending[j, k] = 0.0
-    if not _SMALL < keep * scale < _LARGE:
-        fold(d, k, first, base, lazy, lags, centre)
     return new_count - count - change
 
 

@@ -105,6 +105,7 @@ class MixtureClassifier(GenerativeClassifier):
         total_samples=None,
         rescore=False,
         callback=None,
+        n_jobs=None,
         random_state=None,
         verbose=0,
     ):
@@ -128,6 +129,7 @@ class MixtureClassifier(GenerativeClassifier):
             total_samples=total_samples,
             rescore=rescore,
             callback=callback,
+            n_jobs=n_jobs,
             random_state=random_state,
             verbose=verbose,
         )
@@ -303,7 +305,7 @@ class MixtureClassifier(GenerativeClassifier):
         check_is_fitted(self)
         posterior = self.predict_proba(X)
         model, code = self.learner_.model, self._code()
-        joint = self.learner_.engine.score(model.parts, self._rows(X))
+        joint = self._engine().score(model.parts, self._rows(X))
         top = np.maximum.reduceat(joint, model.first[:-1], axis=1)
         share = np.exp(joint - top[:, code])
         share /= np.add.reduceat(share, model.first[:-1], axis=1)[:, code]

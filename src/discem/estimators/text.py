@@ -153,6 +153,8 @@ class TextClassifier(_input.Named, Shared, ClassifierMixin, BaseEstimator):
     callback : callable or None, default=None
         Called as ``callback(model, record)`` after each epoch; training stops if it returns True.
         ``record["stage"]`` is "choice" while options are tried, then "fit".
+    n_jobs : int or None, default=None
+        Threads that train and predict, see `MultinomialNB`; one counts words and tries options.
     random_state : int, RandomState or None, default=None
     verbose : int, default=0
         1 shows progress.
@@ -208,6 +210,7 @@ class TextClassifier(_input.Named, Shared, ClassifierMixin, BaseEstimator):
         unlabelled_weight="auto",
         total_samples=None,
         callback=None,
+        n_jobs=None,
         random_state=None,
         verbose=0,
     ):
@@ -232,6 +235,7 @@ class TextClassifier(_input.Named, Shared, ClassifierMixin, BaseEstimator):
         self.unlabelled_weight = unlabelled_weight
         self.total_samples = total_samples
         self.callback = callback
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
@@ -473,6 +477,7 @@ class TextClassifier(_input.Named, Shared, ClassifierMixin, BaseEstimator):
             class_weight=self.class_weight,
             unlabelled_weight=self.unlabelled_weight,
             total_samples=self.total_samples,
+            n_jobs=self.n_jobs,
             random_state=None if rng is None else rng.randint(2**31 - 1),
             verbose=self.verbose,
         )
@@ -541,6 +546,7 @@ class TextClassifier(_input.Named, Shared, ClassifierMixin, BaseEstimator):
 
         def train(part: Split, after_epoch) -> MultinomialNB:
             model = self._new_model(way["loss"], rows, K, part.weights, most, rng)
+            model.n_jobs = None  # so that the choice does not depend on it
             if best is None:  # what is there if training is interrupted
                 self._settle(way, model)
 

@@ -265,9 +265,9 @@ def sample_of(rows: np.ndarray) -> np.ndarray:
     return np.sort(np.random.default_rng(0).choice(rows, _SAMPLE, replace=False))
 
 
-def best_start(states: list[Any], rule: Rule, data: Data) -> Learner:
+def best_start(states: list[Any], rule: Rule, data: Data, engine: Engine | None = None) -> Learner:
     """A learner at the state that has the least objective, by a sample of the rows."""
-    learners = [Learner(state, rule) for state in states]
+    learners = [Learner(state, rule, engine) for state in states]
     if len(learners) == 1:
         return learners[0]
     rows = sample_of(np.flatnonzero(data.weights > 0))

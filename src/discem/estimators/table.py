@@ -103,6 +103,9 @@ class TableClassifier(Preset):
         See `MixtureClassifier`.
     total_samples : float or None, default=None
         Rows that the prior is spread over; None is those given to `fit`, or seen so far.
+    n_jobs : int or None, default=None
+        Threads to train and predict with: None is one, -1 as many as there are cores. Few rows are
+        trained on one.
     callback : callable or None, default=None
         Called as ``callback(model, record)`` after each epoch; training stops if it returns True.
         ``record["stage"]`` is "choice" while options are tried, then "fit", then "density".
@@ -154,6 +157,7 @@ class TableClassifier(Preset):
         class_weight=None,
         unlabelled_weight="auto",
         total_samples=None,
+        n_jobs=None,
         callback=None,
         random_state=None,
         verbose=0,
@@ -173,6 +177,7 @@ class TableClassifier(Preset):
         self.class_weight = class_weight
         self.unlabelled_weight = unlabelled_weight
         self.total_samples = total_samples
+        self.n_jobs = n_jobs
         self.callback = callback
         self.random_state = random_state
         self.verbose = verbose
@@ -334,6 +339,7 @@ class TableClassifier(Preset):
             "class_weight": self.class_weight,
             "unlabelled_weight": self.unlabelled_weight,
             "total_samples": self.total_samples,
+            "n_jobs": self.n_jobs,
             "random_state": seed,
             "verbose": self.verbose,
         }
@@ -568,7 +574,7 @@ class Judge:
         for part in self.parts:
             train = np.flatnonzero(part.weights > 0)
             epochs = self._epochs(len(train), way["n_components"])
-            model = self.owner._new_model(way, self.seed, max_iter=epochs)
+            model = self.owner._new_model(way, self.seed, max_iter=epochs, n_jobs=None)
             weights = part.weights[train]
             self.owner._run(model, "choice", rows.take(train), self.y[train], weights, None)
             held = rows.take(part.held).view()

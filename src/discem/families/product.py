@@ -100,6 +100,10 @@ class ProductFamily(Family):
         blocks = list(zip(*blocks, strict=True))
         return Product(*self._each("mean_of", blocks, _both(shares), _both(classes)))
 
+    def joined(self, blocks, shares, classes, past, weight, run=map):
+        given = (_both(each) for each in (shares, classes, past, weight, run))
+        return Product(*self._each("joined", list(zip(*blocks, strict=True)), *given))
+
     def penalty(self, block):
         return sum(self._each("penalty", block))
 
@@ -125,6 +129,17 @@ class ProductFamily(Family):
     def prior_of_components(self, prior, by_class, by_component):
         own = (lambda: by_class()[0]), (lambda: by_class()[1])
         return Pair(*self._each("prior_of_components", prior, own, by_component))
+
+    @property
+    def least_rows(self) -> int:  # type: ignore[override]
+        return max(factor.least_rows for factor in self.factors)
+
+    @property
+    def least_visits(self) -> float:  # type: ignore[override]
+        return max(factor.least_visits for factor in self.factors)
+
+    def step_of_part(self, rho, parts):
+        return np.minimum(*self._each("step_of_part", _both(rho), _both(parts)))
 
     def auto_average(self, generative):
         return any(self._each("auto_average", _both(generative)))

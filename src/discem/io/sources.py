@@ -82,6 +82,12 @@ def find_format(name: str, given: str | None) -> str:
     return format
 
 
+def check_sources(paths: Iterable[str], format: str | None) -> None:
+    """See that there are such files, and that their formats are known."""
+    for path in paths:
+        find_format(path, format)
+
+
 def shown_name(name: str) -> str:
     return "standard input" if name == STDIN else name
 

@@ -46,6 +46,8 @@ class Piece(NamedTuple):
 class Rows(ABC):
     """Rows of files, by columns, whose cells are as the files have them until they are asked."""
 
+    complete = True  # whether all rows have all columns
+
     def __init__(self, columns: dict[str, Any], pieces: list[Piece]):
         self.columns, self.pieces = columns, pieces
         self._ends = np.cumsum([len(piece.numbers) for piece in pieces]).tolist()
@@ -137,6 +139,8 @@ class TextRows(Rows):
 
 class ObjectRows(Rows):
     """Rows of what JSON has: numbers, texts, truths; a field that is not there is missing."""
+
+    complete = False
 
     @classmethod
     def of(cls, rows: list[tuple[int, dict[str, Any], str]], path: str) -> ObjectRows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,7 @@ class FittedTable:
     chosen: dict[str, Any]
     model: MixtureClassifier | None = None
     density: MixtureClassifier | None = None
+    roles: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_trained(self) -> bool:
@@ -123,6 +124,8 @@ class TableClassifier(Preset):
         The model that classifies.
     density_ : MixtureClassifier
         The model of the density.
+    roles_ : dict from "target" and "id" to str
+        The columns that had the labels and the names of rows, where the command line was told.
     classes_, class_count_, class_prior_, class_frequency_, temperature_ : as in MixtureClassifier
     n_features_in_, feature_names_in_, history_, stream_, n_iter_ : as in MixtureClassifier
 
@@ -200,6 +203,9 @@ class TableClassifier(Preset):
             demand(same, "its density is of other classes")
         demand(isinstance(fitted.chosen, dict), "chosen_ is not a dict")
         check_plain("chosen_", fitted.chosen)
+        roles = isinstance(fitted.roles, dict) and fitted.roles.keys() <= {"target", "id"}
+        named = roles and all(isinstance(name, str) for name in fitted.roles.values())
+        demand(named, "roles_ are not names of columns")
         resolve_loss(_loss_of(self.chosen_["loss"]))
         check_number("temperature", self.chosen_["temperature"], above=0.0)
 
@@ -522,6 +528,10 @@ class TableClassifier(Preset):
     @property
     def families_(self) -> dict:
         return self.model_.families_
+
+    @property
+    def roles_(self) -> dict[str, str]:
+        return self._fitted.roles
 
     @property
     def n_features_in_(self) -> int:

@@ -94,7 +94,14 @@ class ProductFamily(Family):
         return Product(*self._each("with_classes", block, _both(order), _both(mass)))
 
     def with_features(self, block, n_features):
-        return Product(*self._each("with_features", block, n_features))
+        """More features of the factors that take new ones; others keep what they have."""
+        grown = [
+            factor.with_features(part, size)
+            if isinstance(factor, ProductFamily) or factor.provides("with_features")
+            else part
+            for factor, part, size in zip(self.factors, block, n_features, strict=True)
+        ]
+        return Product(*grown)
 
     def mean_of(self, blocks, shares, classes):
         blocks = list(zip(*blocks, strict=True))

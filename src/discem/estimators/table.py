@@ -38,7 +38,6 @@ _VIEWS = 3  # of each row held out: as it is, and with cells hidden
 _DENSE = 8  # components of a class in the density
 _ROWS_EACH = 25  # rows that a component of the density should have
 _PASSES = 5  # over the rows, for the density
-_WARNED = "has no label"
 
 
 @savable
@@ -287,7 +286,7 @@ class TableClassifier(Preset):
         """
         self._check_options()
         first = not self.__sklearn_is_fitted__()
-        fitted = FittedTable(self._defaults()) if first else self._fitted
+        fitted = FittedTable(self._defaults(stream=True)) if first else self._fitted
         if first:
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             fitted.model = self._new_model(fitted.chosen, seed)
@@ -324,10 +323,12 @@ class TableClassifier(Preset):
             resolve_loss(self.loss)
         self._new_model(self._defaults(), 0)._check_options()
 
-    def _defaults(self) -> dict[str, Any]:
+    def _defaults(self, stream: bool = False) -> dict[str, Any]:
         """What stands in for "auto" where nothing can be held out."""
         auto = {"n_components": _SIZES[0], "loss": "blend", "hide": HIDDEN, "missing": "ignore"}
         auto |= {"prior_strength": 1.0, "temperature": 1.0}
+        if stream:  # one pass: what is simple is learnt sooner
+            auto |= {"n_components": 1, "loss": "ncll"}
         given = {name: getattr(self, name) for name in auto}
         return {name: auto[name] if given[name] == "auto" else given[name] for name in auto}
 

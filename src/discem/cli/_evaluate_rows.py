@@ -12,7 +12,7 @@ from sklearn.model_selection import StratifiedKFold
 from .. import TableClassifier
 from ..exceptions import InputError
 from ..io.cells import Content
-from ..io.table_files import table_of
+from ..io.table_files import Rows, table_of
 from ..report.evaluation import Evaluation
 from ._interrupts import Interrupts
 from ._models import class_names
@@ -21,13 +21,13 @@ from ._sources import Source
 from ._tables import (
     Reader,
     Roles,
+    check_classes,
     features_of,
     in_words_of_the_shell,
     labels_of,
     scored_rows,
     step_of,
 )
-from ._training import check_labels
 
 
 def evaluate_rows(model: Any, source: Source, target: str | None, size: int) -> Evaluation:
@@ -48,7 +48,7 @@ def cross_validate(
     with Interrupts(), Meter(lines=True) as meter:
         rows = source.whole(meter)
         labels = labels_of(rows, roles)
-        check_labels(labels, "row", "auto")
+        check_classes(labels, roles.target, "auto")
         contents = features_of(rows, roles, families)
         known = np.flatnonzero([label is not None for label in labels])
         y = np.array([labels[row] for row in known], dtype=str)
@@ -63,9 +63,11 @@ def cross_validate(
                 callback=_teller(meter, f"part {fold} of {n}"),
                 random_state=seed,
             )
-            with in_words_of_the_shell(), warnings.told():
-                model.fit(_some(contents, known[train]), y[train])
-                found = model.predict_log_proba(_some(contents, known[held]))
+            with warnings.told():
+                with in_words_of_the_shell(_placing(rows, known[train])):
+                    model.fit(_some(contents, known[train]), y[train])
+                with in_words_of_the_shell(_placing(rows, known[held])):
+                    found = model.predict_log_proba(_some(contents, known[held]))
             log_proba = np.full((len(held), len(classes)), -np.inf)
             log_proba[:, np.searchsorted(classes, class_names(model))] = found
             result.add(y[held].tolist(), log_proba)
@@ -76,12 +78,21 @@ def cross_validate(
 
 def _folds(y: np.ndarray, n: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """The rows to train on and those held out, n times, with all classes in each if possible."""
-    most = int(np.unique(y, return_counts=True)[1].max())
+    *_, second, most = sorted(np.unique(y, return_counts=True)[1].tolist())
     if most < n:
-        raise InputError(f"--cv {n}: no class has more than {counted(most, 'row')}; give a smaller")
+        raise InputError(
+            f"--cv {n}: no class has more than {counted(most, 'row')}; use a smaller N"
+        )
+    if second < 2:
+        raise InputError(f"--cv {n}: all classes but one have a single row, which is too few")
     with catch_warnings(action="ignore", category=UserWarning):  # of classes with fewer rows
         parts = StratifiedKFold(n, shuffle=True, random_state=seed)
         return list(parts.split(np.empty((len(y), 0)), y))
+
+
+def _placing(rows: Rows, chosen: np.ndarray) -> Callable[[int], str]:
+    """What messages call the rows that were chosen."""
+    return lambda row: rows.place(int(chosen[row]))
 
 
 def _some(contents: dict[str, Content], rows: np.ndarray) -> Any:

@@ -12,7 +12,7 @@ from ..io.table_files import table_of
 from ._models import Asked
 from ._screen import Warnings, counted
 from ._sources import Source
-from ._tables import Reader, Roles, names_of
+from ._tables import Reader, Roles, in_words_of_the_shell, names_of
 
 
 def explained_rows(model: Any, source: Source, wanted: int | None) -> Iterator[Asked]:
@@ -26,7 +26,7 @@ def explained_rows(model: Any, source: Source, wanted: int | None) -> Iterator[A
         done += len(rows)
         if wanted is not None and wanted > done:
             continue
-        with reader.warnings.told():
+        with reader.warnings.told(), in_words_of_the_shell(rows.place):
             contents = reader.contents(rows)
             cells = {name: rows.cells(name) for name in contents if name in rows.columns}
             for row in asked:

@@ -13,12 +13,13 @@ from ._sources import Source
 from ._tables import (
     Reader,
     Roles,
+    check_classes,
     features_of,
     in_words_of_the_shell,
     labels_of,
     step_of,
 )
-from ._training import Job, Learnt, Sizes, check_first_labels, check_labels
+from ._training import Job, Learnt, Sizes, check_first_labels
 
 if TYPE_CHECKING:
     from .. import TableClassifier
@@ -36,10 +37,10 @@ def fit_table(job: Job, source: Source, roles: Roles, sizes: Sizes | None) -> st
     with Meter(lines=True) as meter:
         rows = source.whole(meter)
     labels = labels_of(rows, roles)
-    check_labels(labels, "row", model.loss)
+    check_classes(labels, roles.target, model.loss)
     table = table_of(features_of(rows, roles, model.families))
-    del rows  # whose cells are in the table
-    with in_words_of_the_shell():
+    rows.columns.clear()  # whose cells are in the table
+    with in_words_of_the_shell(rows.place):
         _show_columns(Layout.learn(table, model.families).families_)
 
     def show(model: TableClassifier, record: dict[str, Any]) -> None:
@@ -48,7 +49,7 @@ def fit_table(job: Job, source: Source, roles: Roles, sizes: Sizes | None) -> st
         meter.tell(step_of(record), share, record["loss"], rate=rate, noun="row")
 
     model.callback = show
-    with Meter(lines=True) as meter, in_words_of_the_shell():
+    with Meter(lines=True) as meter, in_words_of_the_shell(rows.place):
         meter.tell(f"beginning with {counted(len(labels), 'row')}")
         job.whole(lambda: model.fit(table, labels))
     return _summary(model, len(labels))
@@ -77,7 +78,7 @@ class _Lesson:
 
     def teach(self, rows: Rows) -> Learnt:
         model, labels = self.model, labels_of(rows, self.roles)
-        with in_words_of_the_shell():
+        with in_words_of_the_shell(rows.place):
             if model.__sklearn_is_fitted__():
                 self.reader = self.reader or Reader(model, self.roles, self.warnings)
                 table = self.reader.table(rows)

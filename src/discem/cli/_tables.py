@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,12 +16,14 @@ from ..io.columns import FAMILIES
 from ..io.sources import listed
 from ..io.table_files import Rows, kind_of, table_of
 from ._screen import Meter, Pace, Warnings
+from ._training import check_labels
 
 if TYPE_CHECKING:
     from .. import TableClassifier
 
-_NAMED = 10  # columns in a message
+_FEW = 10  # rows that may all have labels of their own
 _TAKEN = ("label", "probability", "probabilities")  # names in predictions
+_ROW = re.compile(r"\b(in|at) row ([0-9]+)")
 _STEPS = {"choice": " of a trial", "density": " of the density", "fit": ""}
 _WORDS = {
     "TextClassifier reads text, or leave the column out": "leave it out with --ignore",
@@ -70,6 +73,17 @@ def labels_of(rows: Rows, roles: Roles) -> list[str | None]:
     return rows.labels(roles.target)
 
 
+def check_classes(labels: list[str | None], target: str | None, loss: Any) -> None:
+    """See that the labels are classes, to be told apart."""
+    check_labels(labels, "row", loss)
+    seen = [label for label in labels if label is not None]
+    if len(seen) >= _FEW and 2 * len(set(seen)) > len(seen):
+        raise InputError(
+            f"column {target!r} has {len(set(seen)):,} different labels in {len(seen):,} rows: "
+            "these are no classes"
+        )
+
+
 def features_of(rows: Rows, roles: Roles, families: Any) -> dict[str, Content]:
     """The columns that a model is to be fitted to."""
     families = families if isinstance(families, dict) else {}
@@ -85,7 +99,7 @@ def features_of(rows: Rows, roles: Roles, families: Any) -> dict[str, Content]:
         elif name not in apart:
             contents[name] = rows.content(name, given=name in families)
     if not contents:
-        raise InputError(f"{rows.path}: no column besides {some(apart)}")
+        raise InputError(f"{rows.path}: no column besides {listed(apart)}")
     return contents
 
 
@@ -93,15 +107,8 @@ def need_column(rows: Rows, name: str, flag: str) -> None:
     """See that a column is there."""
     if name not in rows.columns:
         meant = get_close_matches(name, rows.names, 1)
-        hint = f"did you mean {meant[0]!r}?" if meant else f"there is {some(rows.names)}"
+        hint = f"did you mean {meant[0]!r}?" if meant else f"there is {listed(rows.names)}"
         raise InputError(f"{rows.path}: no column {name!r}, which {flag} names; {hint}")
-
-
-def some(names: Iterable[str]) -> str:
-    """The first of names in a message."""
-    names = list(names)
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return listed(names[:_NAMED]) + more
 
 
 class Reader:
@@ -147,13 +154,15 @@ class Reader:
         if len(lacking) == len(self.kinds) and rows.names:
             raise InputError(
                 f"{rows.path}: none of the columns of the model is there; it knows "
-                f"{some(self.kinds)}, there is {some(rows.names)}"
+                f"{listed(self.kinds)}, there is {listed(rows.names)}"
             )
         if lacking and rows.complete:
             cells = "all cells of it are" if len(lacking) == 1 else "all cells of them are"
-            self.warnings.once(f"{rows.path}: no column {some(lacking)}; {cells} missing")
+            self.warnings.once(f"{rows.path}: no column {listed(lacking)}; {cells} missing")
         if extra:
-            self.warnings.once(f"{rows.path}: left out, as the model does not know: {some(extra)}")
+            self.warnings.once(
+                f"{rows.path}: left out, as the model does not know: {listed(extra)}"
+            )
 
 
 def scored_rows(
@@ -162,23 +171,21 @@ def scored_rows(
     """Rows and ``ln p(y | x)`` of each, batch by batch."""
     pace = Pace(meter, "rows", "row")
     for rows in batches:
-        with reader.warnings.told():
+        with reader.warnings.told(), in_words_of_the_shell(rows.place):
             log_proba = model.predict_log_proba(reader.table(rows))
         yield rows, log_proba
         pace.passed(len(rows))
 
 
 @contextmanager
-def in_words_of_the_shell() -> Iterator[None]:
-    """Errors of the library speak of options as they are called here."""
+def in_words_of_the_shell(place: Callable[[int], str]) -> Iterator[None]:
+    """Errors of the library speak of options as they are called here, and of rows by `place`."""
     try:
         yield
     except InputError as error:
-        told = str(error)
+        told = _ROW.sub(lambda found: f"{found[1]} {place(int(found[2]))}", str(error))
         for words, instead in _WORDS.items():
             told = told.replace(words, instead)
-        if told == str(error):
-            raise
         raise InputError(told) from error
 
 

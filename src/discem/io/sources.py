@@ -32,6 +32,7 @@ FORMATS = tuple(dict.fromkeys(_FORMATS.values()))
 _MEGABYTE = 2**20
 _LEAST = 64  # bytes that a document takes in memory besides its text
 _MOST_TIMES = 100  # that packed text comes to its size: prose 3, logs 20, what is made to harm 1000
+_NAMED = 10  # columns in a message
 _DELIMITERS = (",", ";", "\t", "|")
 
 Item = TypeVar("Item")
@@ -93,7 +94,10 @@ def shown_name(name: str) -> str:
 
 
 def listed(names: Iterable[str]) -> str:
-    return ", ".join(map(repr, names)) or "none"
+    """The first of names in a message."""
+    names = list(names)
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return (", ".join(map(repr, names[:_NAMED])) or "none") + more
 
 
 # --- lines ----------------------------------------------------------------------------------------

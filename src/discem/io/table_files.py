@@ -203,6 +203,9 @@ class ArrowRows(Rows):
     def content(self, name: str, kind: str | None = None, given: bool = False) -> Content:
         import pyarrow as pa
 
+        texts = str(self.columns[name].type) in ("string", "large_string", "string_view")
+        if texts and kind in (None, "date"):
+            return read_texts(self.cells(name), name, self.place, kind=kind, typed=True)
         try:
             return check_table(pa.table({name: self.columns[name]})).content(0)
         except InputError as error:
@@ -281,7 +284,7 @@ def _find_table(name: str, given: str | None) -> str:
     if format == "txt" and name == STDIN and not given:
         raise InputError(f"standard input: add --format, one of {', '.join(_KINDS)}")
     if format == "txt":
-        raise InputError(f"{shown_name(name)}: a table is {', '.join(_KINDS)}, not txt")
+        raise InputError(f"{shown_name(name)}: a table is one of {', '.join(_KINDS)}, not txt")
     return format
 
 

@@ -17,6 +17,7 @@ Python, a method is any function from a seed to a classifier, and can be entered
     python benchmarks/tables.py --data DIR
     python benchmarks/tables.py --sets 'made-*' --methods LR TableClassifier --json tables.json
     python benchmarks/tables.py --draw 1             # other generated tables of the same kinds
+    python benchmarks/tables.py --picture docs/tables-missing       # .png and .svg
     python benchmarks/tables.py --quick
 """
 
@@ -374,6 +375,19 @@ def summarise(records: list[dict[str, Any]], tables: dict[str, Table]) -> dict[s
     return summary
 
 
+def draw(records: list[dict[str, Any]], path: Path) -> None:
+    """A picture of the means by share removed, over all tables."""
+    from discem.report.plots import plot_removed, save_figure
+
+    found = means(records, list(dict.fromkeys(record["data"] for record in records)))
+    figures = {
+        name: {m: v.mean(axis=0) for m, v in zip(found.methods, values, strict=True)}
+        for name, values in (("accuracy", found.accuracy), ("log-loss", found.log_loss))
+    }
+    title = f"mean over {len(found.sets)} tables"
+    save_figure(plot_removed(SHARES, figures, title), path)
+
+
 def print_failures(records: list[dict[str, Any]]) -> None:
     failed = Counter((r["data"], r["method"], r["error"]) for r in records if "error" in r)
     print(f"\nfailures: {len(failed) or 'none'}")
@@ -396,6 +410,7 @@ def main() -> None:
         "--quick", action="store_true", help=f"one seed, one fold, up to {SMALL} rows: a trial"
     )
     parser.add_argument("--json", type=Path, metavar="OUT", help="write every number to this file")
+    parser.add_argument("--picture", type=Path, metavar="PATH", help="draw the means here")
     options = parser.parse_args()
     names = [n for n in METHODS if any(fnmatch(n, pattern) for pattern in options.methods)]
     if not names:
@@ -417,6 +432,8 @@ def main() -> None:
         parser.error("no method is left")
     records = judge(names, tables, seeds, folds, options.cache, options.jobs)
     summary = summarise(records, tables)
+    if options.picture:
+        draw(records, options.picture)
     if options.json:
         settings = {"folds": folds, "seeds": seeds, "shares": SHARES, "draw": options.draw}
         sizes = {name: [*table.X.shape, len(np.unique(table.y))] for name, table in tables.items()}

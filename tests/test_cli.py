@@ -38,7 +38,7 @@ def test_demo_prints_one_table_and_draws_the_toy(run, tmp_path):
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert max(len(line) for line in lines if line.startswith("│")) <= 100
-    for data in ("toy", "wine", "breast cancer", "digits", "docstrings"):
+    for data in ("toy", "wine", "breast cancer", "digits", "wine, mixed, holes", "docstrings"):
         assert sum(line.startswith(f"│ {data} ") for line in lines) == 1
     for method in ("plain naive Bayes", "discem NLL", "discem NCLL", "logistic regression"):
         assert sum(f"│ {method} " in line for line in lines) == 5
@@ -53,7 +53,8 @@ def test_demo_scores_make_sense(tmp_path):
     told = []
     scores, _ = demo_module.run_demo(tmp_path, quick=True, progress=lambda *args: told.append(args))
     found = {(score.data, score.method): score for score in scores}
-    assert len(found) == len(scores) == 5 * 6 + 1
+    assert len(found) == len(scores) == 5 * 6 + 3 + 1
+    assert found["wine, mixed, holes", "discem TableClassifier"].accuracy > 0.8
     assert found["docstrings", "discem TextClassifier"].accuracy > 0.5
     assert found["toy", "discem NCLL"].accuracy > found["toy", "plain naive Bayes"].accuracy + 0.05
     assert all(0.6 < score.accuracy <= 1 for score in scores if score.data in demo_module.TABLES)

@@ -768,7 +768,9 @@ def test_a_wrong_or_damaged_model_is_one_line(command, bad, folder, tmp_path):
     for content in (whole[: len(whole) // 2], whole[:-1], b"", b"text", pickle.dumps([1])):
         assert told(content) == f"{path} is not a model file of discem, or it is damaged"
     discem.GaussianNB(max_iter=1).fit([[0.0], [1.0]], ["a", "b"]).save(path)
-    assert told(path.read_bytes()) == f"{path} holds a GaussianNB, which does not take text"
+    assert (
+        told(path.read_bytes()) == f"{path} holds a GaussianNB, which does not take text or tables"
+    )
     path.unlink()
     assert bad(command, path, folder / "test.txt") == (
         f"{path} cannot be read: No such file or directory"

@@ -8,8 +8,17 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from discem.datasets import DataNotFoundError, docstrings, load_text, toy, toy_accuracy
+from discem.datasets import (
+    DataNotFoundError,
+    customers,
+    docstrings,
+    load_text,
+    toy,
+    toy_accuracy,
+)
 from discem.exceptions import DiscemError, InputError, OptionError
+from discem.io.columns import FAMILIES
+from discem.io.tables import Layout
 
 
 class Rule:
@@ -85,6 +94,28 @@ def test_toy_accuracy_names_a_foreign_label():
 
     with pytest.raises(InputError, match=r"predicts .*0\.0.*expected -1 or 1"):
         toy_accuracy(Foreign())
+
+
+# --- customers ------------------------------------------------------------------------------------
+
+
+def test_customers_have_every_family_and_holes():
+    rows, y = customers(1000, random_state=0)
+    names = list(rows[0])
+    assert names[0] == "id" and len(names) == 9 and all(set(row) <= set(names) for row in rows)
+    lacking = {name: np.mean([name not in row for row in rows]) for name in names}
+    assert lacking.pop("id") == 0 and lacking.pop("survey") > 0.3
+    assert all(0.05 < share < 0.15 for share in lacking.values())
+    families = {why.split(":")[0] for why in Layout.learn(rows).families_.values()}
+    assert families == set(FAMILIES)
+    assert set(y.tolist()) == {"leaves", "stays"}
+    assert customers(1000, random_state=0)[0] == rows
+
+
+@pytest.mark.parametrize("options", [{"n_samples": 0}, {"holes": 1.0}, {"holes": -0.1}])
+def test_customers_refuse_what_cannot_be(options):
+    with pytest.raises(OptionError):
+        customers(**options)
 
 
 # --- docstrings -----------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import tiny
 from scipy.special import logsumexp
 from tiny import flat
 
-from discem import Check, Interior, constant, models
+from discem import Check, Interior, MixtureClassifier, constant, models
 from discem.engines import Sequential
 from discem.engines.sequential import sweep
 from discem.families import FAMILIES, family_of, multiply
@@ -200,3 +200,19 @@ def test_a_product_is_streamed(names):
         models.penalty(mean._replace(features=mean.features.first))
         + family_of(mean.features.second).penalty(mean.features.second)
     )
+
+
+def test_levels_that_are_new_leave_the_other_parts_of_a_table_alone():
+    """A column of categories grows in a stream, beside numbers and counts that cannot."""
+    rng = np.random.default_rng(0)
+    rows = [
+        {"size": float(rng.normal(i % 2)), "calls": int(rng.poisson(5)), "kind": "ab"[i % 2]}
+        for i in range(200)
+    ]
+    y = np.arange(200) % 2
+    model = MixtureClassifier(random_state=0).partial_fit(rows, y)
+    assert model.families_["calls"].startswith("poisson")
+    before = model.predict_proba(rows)
+    model.partial_fit([row | {"kind": "c"} for row in rows[:4]], y[:4])
+    assert model.layout_.columns[2].levels == ["a", "b", "c"]
+    np.testing.assert_allclose(model.predict_proba(rows), before, atol=0.2)

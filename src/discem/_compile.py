@@ -162,19 +162,24 @@ def _optimised_once(kernel: str) -> Iterator[None]:
     from numba.core import codegen
     from numba.core.compiler_lock import global_compiler_lock
 
-    library, engine = codegen.CPUCodeLibrary, codegen.JITCPUCodegen
-    parts = (library, "_optimize_final_module"), (library, "_finalize_final_module")
-    parts = (*parts, (engine, "set_env"))
-    own = [getattr(kind, name, None) for kind, name in parts]
+    library = codegen.CPUCodeLibrary
+    parts = (
+        (library, "_optimize_final_module"),
+        (library, "_finalize_final_module"),
+        (codegen.JITCPUCodegen, "set_env"),
+    )
+    own: list[Any] = [getattr(kind, name, None) for kind, name in parts]
     needed = ("_finalize_dynamic_globals", "_verify_declare_only_symbols")
-    if None in own or not all(hasattr(library, name) for name in needed):
+    known = hasattr(codegen.CPUCodegen, "_module_pass_manager")
+    if not known or None in own or not all(hasattr(library, name) for name in needed):
         yield
         return
-    optimise, finish, set_environment = own
+    _, finish, set_environment = own
 
     def optimise_kernel(self):
-        if self.name == kernel:
-            optimise(self)
+        if self.name == kernel:  # at one go: a first pass is for references, which nobody counts
+            passes, builder = self._codegen._module_pass_manager()
+            passes.run(self._final_module, builder)
 
     def finish_kernel(self):
         if self.name == kernel:
@@ -190,13 +195,13 @@ def _optimised_once(kernel: str) -> Iterator[None]:
 
     with global_compiler_lock:  # nobody else compiles anything meanwhile
         new = optimise_kernel, finish_kernel, set_environment_of_kernel
-        for (kind, name), method in zip(parts, new, strict=True):
-            setattr(kind, name, method)
+        for (kind, name), mine in zip(parts, new, strict=True):
+            setattr(kind, name, mine)
         try:
             yield
         finally:
-            for (kind, name), method in zip(parts, own, strict=True):
-                setattr(kind, name, method)
+            for (kind, name), theirs in zip(parts, own, strict=True):
+                setattr(kind, name, theirs)
 
 
 # --- the cache on disk ----------------------------------------------------------------------------

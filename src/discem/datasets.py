@@ -1,4 +1,4 @@
-"""Data to try the library on: the paper's toy, docstrings of installed libraries, local text."""
+"""Data to try the library on: the paper's toy, a made table, docstrings, local text."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,92 @@ def toy_accuracy(classifier: Any) -> float:
             inside = np.diff(ndtr((ends - mean) / deviation))
             mass += 0.5 * share * float(inside[regions == label].sum())
     return mass
+
+
+# --- a made table ---------------------------------------------------------------------------------
+
+_PLANS = ("monthly", "yearly", "two years")
+_STARTED = date(2020, 1, 1)
+_KINDS: dict[str, tuple[float, ...]] = {  # of customers: those who stay, and two who leave
+    "share": (0.64, 0.18, 0.18),
+    "monthly": (0.35, 0.80, 0.35),
+    "calls": (3.5, 3.5, 7.0),
+    "bill": (3.4, 3.0, 4.0),
+    "debts": (0.2, 0.2, 0.6),
+    "age": (48.0, 34.0, 55.0),
+    "paperless": (0.5, 0.8, 0.3),
+    "days": (700.0, 1300.0, 800.0),
+    "silent": (0.2, 0.5, 0.5),
+}
+
+
+def customers(
+    n_samples: int = 1000, holes: float = 0.1, random_state: Any = None
+) -> tuple[list[dict[str, Any]], np.ndarray]:
+    """A made table of customers who leave or stay, with columns of every kind and missing cells.
+
+    Those who leave are of two kinds: young ones of a monthly plan, who are not long there, and old
+    ones with a high bill, debts and many calls. Who leaves is less likely to answer the survey.
+
+    Parameters
+    ----------
+    n_samples : int
+        Rows to draw.
+    holes : float
+        Share of the cells that are missing for no reason.
+    random_state : int, RandomState or None
+        Seed of the draw.
+
+    Returns
+    -------
+    rows : list of dict
+        By the name of the column; what is missing is not there. The first row is complete.
+    y : ndarray of shape (n_samples,), of "leaves" and "stays"
+
+    Examples
+    --------
+    >>> rows, y = customers(1000, random_state=0)
+    >>> sorted(rows[0])
+    ['age', 'bill', 'calls', 'debt', 'id', 'paperless', 'plan', 'since', 'survey']
+    >>> round(float((y == "leaves").mean()), 2)
+    0.35
+    """
+    if n_samples < 1:
+        raise OptionError(f"n_samples={n_samples} must be >= 1")
+    if not 0 <= holes < 1:
+        raise OptionError(f"holes={holes!r} must be a number from 0 to below 1")
+    rng = check_random_state(random_state)
+    kind = rng.choice(3, size=n_samples, p=_KINDS["share"])
+    of = {name: np.array(values)[kind] for name, values in _KINDS.items()}
+    monthly = rng.uniform(size=n_samples) < of["monthly"]
+    owes = rng.uniform(size=n_samples) < of["debts"]
+    days = np.minimum(rng.normal(of["days"], 350.0), 1800.0)
+    satisfaction = np.where(
+        kind == 0, rng.binomial(4, 0.65, n_samples), rng.binomial(4, 0.45, n_samples)
+    )
+    columns: dict[str, list[Any]] = {
+        "id": [f"c{place:05d}" for place in range(n_samples)],
+        "plan": np.where(monthly, "monthly", rng.choice(_PLANS[1:], n_samples)).tolist(),
+        "calls": rng.poisson(of["calls"]).tolist(),
+        "bill": rng.lognormal(of["bill"], 0.5).round(2).tolist(),
+        "debt": np.where(owes, rng.lognormal(5.0, 0.8, n_samples).round(), 0.0).tolist(),
+        "age": rng.normal(of["age"], 10.0).round().clip(18, 95).tolist(),
+        "paperless": (rng.uniform(size=n_samples) < of["paperless"]).tolist(),
+        "since": [_STARTED + timedelta(days=int(day)) for day in days],
+        "survey": (1 + satisfaction).tolist(),
+    }
+    missing = rng.uniform(size=(n_samples, len(columns))) < holes
+    missing[:, -1] |= rng.uniform(size=n_samples) < of["silent"]
+    missing[:, 0] = missing[0] = False
+    rows = [
+        {
+            name: cells[i]
+            for (name, cells), gone in zip(columns.items(), missing[i], strict=True)
+            if not gone
+        }
+        for i in range(n_samples)
+    ]
+    return rows, np.where(kind == 0, "stays", "leaves")
 
 
 # --- text that every installation has -------------------------------------------------------------

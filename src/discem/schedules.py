@@ -100,9 +100,9 @@ class held(NamedTuple):
         return self.schedule(np.minimum(t, self.steps))
 
 
-def step_sizes(schedule: Schedule, first: int, count: int) -> np.ndarray:
-    """Sizes of the steps `first`, ..., `first + count - 1`; also from schedules that take one t."""
-    t = np.arange(first, first + count, dtype=np.float64)
+def step_sizes(schedule: Schedule, first: int, count: int, stride: int = 1) -> np.ndarray:
+    """Sizes of `count` steps: `first`, `first + stride`, ...; also from schedules of one t."""
+    t = np.arange(first, first + count * stride, stride, dtype=np.float64)
     try:
         rho = np.asarray(schedule(t), dtype=np.float64)
     except (TypeError, ValueError):  # a schedule written for one step at a time

@@ -10,7 +10,6 @@ import json
 import time
 from collections import deque
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -25,7 +24,7 @@ from .engines.sequential import measure_all
 from .exceptions import warn
 from .families import family_of
 from .figures import FIGURES, ROWS, SHORTENED, WEIGHT
-from .io.rows import owned
+from .io.rows import copied, owned
 from .losses import compiled_form
 from .progress import Progress
 from .schedules import scale, step_sizes
@@ -109,11 +108,11 @@ class Learner:
 
     def snapshot(self) -> Snapshot:
         """Keep what is there now."""
-        return Snapshot(deepcopy(self.state), self.t, self.rule.since)
+        return Snapshot(copied(self.state), self.t, self.rule.since)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Go back to a snapshot, which may be used again."""
-        self.state, self.t, self._model = deepcopy(snapshot.state), snapshot.t, None
+        self.state, self.t, self._model = copied(snapshot.state), snapshot.t, None
         self.rule = self.rule._replace(since=snapshot.since)
 
     def restart(self, state: Any) -> None:
@@ -266,9 +265,9 @@ def sample_of(rows: np.ndarray) -> np.ndarray:
     return np.sort(np.random.default_rng(0).choice(rows, _SAMPLE, replace=False))
 
 
-def best_start(states: list[Any], rule: Rule, data: Data) -> Learner:
+def best_start(states: list[Any], rule: Rule, data: Data, engine: Engine | None = None) -> Learner:
     """A learner at the state that has the least objective, by a sample of the rows."""
-    learners = [Learner(state, rule) for state in states]
+    learners = [Learner(state, rule, engine) for state in states]
     if len(learners) == 1:
         return learners[0]
     rows = sample_of(np.flatnonzero(data.weights > 0))

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from math import exp
+from math import exp, fsum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
 from ..exceptions import InputError, OptionError
-from ..io.documents import STDIN, guess_format, read_documents
-from ._models import class_names, find_class, load_model
-from ._options import AsJson, Format, LabelColumn, MaxSize, ModelFile, TextColumn
+from ..io.documents import STDIN, guess_format
+from ._models import (
+    Asked,
+    check_options,
+    class_names,
+    find_class,
+    is_table,
+    load_model,
+)
+from ._options import (
+    DOCUMENTS,
+    TABLES,
+    AsJson,
+    Format,
+    LabelColumn,
+    MaxSize,
+    ModelFile,
+    TextColumn,
+)
 from ._screen import one_line, screen, to_json
+from ._sources import Source
 
 if TYPE_CHECKING:
     from .. import TextClassifier
@@ -26,7 +42,7 @@ def explain(
         list[str] | None,
         typer.Argument(
             metavar="TEXT or DATA",
-            help="A text in quotes, files of documents, or - for standard input.",
+            help="A text in quotes, files of documents or rows, or - for standard input.",
             show_default=False,
         ),
     ] = None,
@@ -36,42 +52,65 @@ def explain(
     against: Annotated[
         str | None, typer.Option(help="The class to compare it with.", show_default="the next best")
     ] = None,
-    words: Annotated[
-        str | None,
-        typer.Option(metavar="LABEL", help="List the words of a class.", show_default=False),
-    ] = None,
-    top: Annotated[int, typer.Option(min=1, metavar="N", help="Words to show.")] = 20,
+    top: Annotated[int, typer.Option(min=1, metavar="N", help="Words or columns to show.")] = 20,
     format: Format = None,
-    text_column: TextColumn = "text",
-    label_column: LabelColumn = "label",
     as_json: AsJson = False,
     max_size: MaxSize = 64,
+    words: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LABEL",
+            help="List the words of a class.",
+            show_default=False,
+            rich_help_panel=DOCUMENTS,
+        ),
+    ] = None,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    row: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="The row to explain, as predictions count them, from 1.",
+            show_default="all",
+            rich_help_panel=TABLES,
+        ),
+    ] = None,
 ) -> None:
-    """Show what each word adds to the log-odds of a class, or the words of a class."""
+    """Show what each word, or column, adds to the log-odds of a class, or the words of a class."""
     if bool(what) == bool(words):
         raise OptionError("give either a text or documents to explain, or --words LABEL")
-    texts = _texts(what or [], format, text_column, label_column, max_size)
+    source = Source(what or [], format, max_size)
+    is_text = not format and _is_text(source.data)
+    if not is_text:
+        source.check()
     classifier = load_model(model)
+    of_text = {"--words": words, "--text-column": text_column, "--label-column": label_column}
+    check_options(model, classifier, of_text, {"--row": row})
     if words:
         _show_words(classifier, words, top, as_json)
-    for text in texts:
-        record = _explain(classifier, text, label, against, top)
+        return
+    if is_table(classifier):
+        from ._explain_rows import explained_rows
+
+        asked = explained_rows(classifier, source, row)
+    else:
+        hint = f"{model} is a model of documents, not of tables"
+        documents = source.documents(text_column, label_column, hint, "optional")
+        texts = iter(source.data) if is_text else (document.text for document in documents)
+        asked = (Asked(classifier.explain(text), "word") for text in texts)
+    for each in asked:
+        record = _explain(classifier, each, label, against, top)
         if as_json:
             typer.echo(to_json(record))
         else:
-            _show_explanation(record)
+            _show_explanation(record, each)
 
 
-def _texts(
-    what: list[str], format: str | None, text: str, label: str, max_size: int
-) -> Iterator[str]:
+def _is_text(what: list[str]) -> bool:
     """A single argument that neither is a file nor is named like one is the text itself."""
-    if len(what) == 1 and what[0] != STDIN and not format and not _named_like_file(what[0]):
-        return iter(what)
-    documents = read_documents(
-        what, format=format, text=text, label=label, labels="optional", max_size=max_size
-    )
-    return (document.text for document in documents)
+    return len(what) == 1 and what[0] != STDIN and not _named_like_file(what[0])
 
 
 def _named_like_file(word: str) -> bool:
@@ -80,41 +119,42 @@ def _named_like_file(word: str) -> bool:
 
 
 def _explain(
-    model: TextClassifier, text: str, label: str | None, against: str | None, top: int
+    model: Any, asked: Asked, label: str | None, against: str | None, top: int
 ) -> dict[str, Any]:
-    names = class_names(model)
+    names, explanation = class_names(model), asked.explanation
     if len(names) < 2:
         raise InputError(f"the model knows a single class, {names[0]!r}: nothing to set it against")
-    log_proba = model.predict_log_proba([text])[0]
-    ranked = [names[place] for place in (-log_proba).argsort()]
+    scores = explanation.scores
+    ranked = [names[place] for place in (-scores).argsort()]
     label = label or next(name for name in ranked if name != against)
     against = against or next(name for name in ranked if name != label)
     if label == against:
         raise OptionError(f"--label and --against are both {label!r}")
     one, other = find_class(model, label), find_class(model, against)
-    explanation = model.explain(text)
     parts = sorted(explanation.against(one, other), key=lambda part: -abs(part[1]))
     places = [names.index(label), names.index(against)]
-    odds = {name: getattr(explanation, name)[places] for name in ("scores", "intercept")}
-    log_odds, start = (float(pair[0] - pair[1]) for pair in odds.values())
-    return {
+    start = explanation.intercept[places]
+    return asked.of | {
         "label": label,
-        "probability": exp(log_proba[places[0]]),
+        "probability": exp(scores[places[0]] - scores.max())
+        / fsum(map(exp, scores - scores.max())),
         "against": against,
-        "log_odds": log_odds,
-        "start": start,
-        "words": [[word, float(part)] for word, part in parts[:top]],
-        "other_words": float(sum(part for _, part in parts[top:])),
+        "log_odds": float(scores[places[0]] - scores[places[1]]),
+        "start": float(start[0] - start[1]),
+        asked.parts: [[word, *asked.cell(word), float(part)] for word, part in parts[:top]],
+        f"other_{asked.parts}": float(sum(part for _, part in parts[top:])),
     }
 
 
-def _show_explanation(record: dict[str, Any]) -> None:
+def _show_explanation(record: dict[str, Any], asked: Asked) -> None:
     title = "{label} against {against}, probability {probability:.4f}".format(**record)
-    rows = [(word, f"{part:+.3f}") for word, part in record["words"]]
-    if record["other_words"]:
-        rows.append(("(other words)", f"{record['other_words']:+.3f}"))
-    rows.append(("(before any word)", f"{record['start']:+.3f}"))
-    _show(title, "log-odds", rows, total=f"{record['log_odds']:+.3f}")
+    rows = [(" = ".join(map(str, words)), f"{part:+.3f}") for *words, part in record[asked.parts]]
+    if record[f"other_{asked.parts}"]:
+        rows.append((f"(other {asked.parts})", f"{record[f'other_{asked.parts}']:+.3f}"))
+    rows.append((f"(before any {asked.part})", f"{record['start']:+.3f}"))
+    for key, name in asked.of.items():
+        title = f"{key} {name}: {title}"
+    _show(title, asked.part, "log-odds", rows, total=f"{record['log_odds']:+.3f}")
 
 
 def _show_words(model: TextClassifier, label: str, top: int, as_json: bool) -> None:
@@ -124,11 +164,13 @@ def _show_words(model: TextClassifier, label: str, top: int, as_json: bool) -> N
     if as_json:
         typer.echo(to_json({"label": label, "words": [[word, score] for word, score in found]}))
     else:
-        _show(f"words of {label}", "score", [(word, f"{score:.3g}") for word, score in found])
+        _show(
+            f"words of {label}", "word", "score", [(word, f"{score:.3g}") for word, score in found]
+        )
 
 
-def _show(title: str, figure: str, rows: list[tuple[str, str]], total: str = "") -> None:
-    table = Table("word")
+def _show(title: str, part: str, figure: str, rows: list[tuple[str, str]], total: str = "") -> None:
+    table = Table(part)
     table.add_column(figure, justify="right")
     for word, value in rows:
         table.add_row(one_line(word), value)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from math import exp
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..exceptions import InputError, ModelFileError
+from ..exceptions import InputError, ModelFileError, OptionError
 from ..io.documents import STDIN, Document, batches
 from ..io.files import refuse_special
 from ._screen import Meter, Pace
@@ -15,23 +16,77 @@ from ._start import leaving_at_once
 if TYPE_CHECKING:
     import numpy as np
 
-    from .. import TextClassifier
+    from .. import Explanation, TextClassifier
 
 Scored = Iterator[tuple[list[Document], "np.ndarray"]]
 
 
-def load_model(path: Path) -> TextClassifier:
+class Asked(NamedTuple):
+    """A document or row that is explained: by what, what names it, and the cells of a row."""
+
+    explanation: Explanation
+    part: str  # "word" or "column"
+    of: dict[str, Any] = {}  # noqa: RUF012  which nobody changes
+    cells: dict[str, Any] | None = None
+
+    @property
+    def parts(self) -> str:
+        return f"{self.part}s"
+
+    def cell(self, name: str) -> list[Any]:
+        """The cell of a column; a word has none."""
+        return [] if self.cells is None else [self.cells.get(name)]
+
+
+def load_model(path: Path) -> Any:
+    """A classifier of documents or of tables."""
     with leaving_at_once:
-        from .. import TextClassifier, load
+        from .. import TableClassifier, TextClassifier, load
 
     try:
         refuse_special(path)  # of which some never end
         model = load(path)
     except OSError as error:
         raise ModelFileError(f"{path} cannot be read: {error.strerror}") from error
-    if not isinstance(model, TextClassifier):
-        raise ModelFileError(f"{path} holds a {type(model).__name__}, which does not take text")
+    if not isinstance(model, TextClassifier | TableClassifier):
+        kind = type(model).__name__
+        raise ModelFileError(f"{path} holds a {kind}, which does not take text or tables")
+    if is_table(model) and not model.model_.layout_.named:
+        raise ModelFileError(f"{path} was fitted to an array, whose columns have no names")
     return model
+
+
+def is_table(model: Any) -> bool:
+    """Whether a model is one of tables."""
+    from .. import TableClassifier
+
+    return isinstance(model, TableClassifier)
+
+
+def refuse(options: dict[str, Any], why: str) -> None:
+    """Refuse those of options that were given."""
+    for flag, value in options.items():
+        if value is not None:
+            raise OptionError(f"{flag} {why}")
+
+
+def check_options(
+    path: Any, model: Any, of_text: dict[str, Any], of_tables: dict[str, Any]
+) -> None:
+    """Refuse options that are for models of the other kind."""
+    if is_table(model):
+        refuse(of_text, f"is for documents, and {path} is a model of tables")
+    else:
+        refuse(of_tables, f"is for tables, and {path} is a model of documents")
+
+
+def record_of(names: list[str], row: Any, proba: bool) -> dict[str, Any]:
+    """A prediction as plain data."""
+    best = row.argmax()
+    record: dict[str, Any] = {"label": names[best], "probability": exp(row[best])}
+    if proba:
+        record["probabilities"] = dict(zip(names, map(exp, row), strict=True))
+    return record
 
 
 def opened(names: Iterable[str | Path]) -> list[str | Path | int]:
@@ -39,12 +94,12 @@ def opened(names: Iterable[str | Path]) -> list[str | Path | int]:
     return [0 if str(name) == STDIN else name for name in names]
 
 
-def class_names(model: TextClassifier) -> list[str]:
+def class_names(model: Any) -> list[str]:
     """The classes as they stand in files; a model from elsewhere may have numbers."""
     return [str(label) for label in model.classes_.tolist()]
 
 
-def find_class(model: TextClassifier, name: str) -> Any:
+def find_class(model: Any, name: str) -> Any:
     """The class of that name."""
     names = class_names(model)
     if name not in names:

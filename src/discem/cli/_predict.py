@@ -7,17 +7,37 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from math import exp
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import IO, Annotated
 
 import typer
 from rich.table import Table
 
 from ..exceptions import OptionError
-from ..io.documents import read_documents
+from ..io.documents import Labels
 from ..io.files import is_same_file, write_atomically
-from ._models import Scored, class_names, load_model, opened, scored
-from ._options import BatchSize, Data, Format, LabelColumn, MaxSize, ModelFile, TextColumn
+from ._models import (
+    Scored,
+    check_options,
+    class_names,
+    is_table,
+    load_model,
+    opened,
+    record_of,
+    scored,
+)
+from ._options import (
+    DOCUMENTS,
+    BatchSize,
+    Data,
+    Format,
+    IdColumn,
+    LabelColumn,
+    MaxSize,
+    ModelFile,
+    TextColumn,
+)
 from ._screen import Meter, one_line, screen, to_json
+from ._sources import Source
 
 _FRAME = 10  # lines and blanks around three columns
 _LEAST_TEXT = 20
@@ -37,39 +57,58 @@ def predict(
         ),
     ] = None,
     format: Format = None,
-    text_column: TextColumn = "text",
-    label_column: LabelColumn = "label",
-    no_labels: Annotated[
-        bool,
-        typer.Option("--no-labels", help="Take lines of txt as text, tabs included."),
-    ] = False,
     proba: Annotated[
         bool,
-        typer.Option("--proba", help="Add the probability; with --json, that of every class."),
+        typer.Option(
+            "--proba", help="Add the probability; of rows, and with --json, that of every class."
+        ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON lines.")] = False,
-    table: Annotated[bool, typer.Option("--table", help="A table with the texts' beginnings.")] = (
-        False
-    ),
+    as_json: Annotated[
+        bool, typer.Option("--json", help="JSON lines instead of lines, or of CSV.")
+    ] = False,
+    table: Annotated[
+        bool, typer.Option("--table", help="A table for people, with the texts' beginnings.")
+    ] = False,
     batch_size: BatchSize = 1000,
     max_size: MaxSize = 64,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    no_labels: Annotated[
+        bool,
+        typer.Option(
+            "--no-labels",
+            help="Take lines of txt as text, tabs included.",
+            rich_help_panel=DOCUMENTS,
+        ),
+    ] = False,
+    id_column: IdColumn = None,
 ) -> None:
-    """Print the class of every document, one per line.
+    """Print the class of every document, one per line, or of every row, as CSV.
 
     Labels in DATA, if there are any, are ignored.
     """
     if as_json and table:
         raise OptionError("give either --json or --table")
-    documents = read_documents(
-        data,
-        format=format,
-        text=text_column,
-        label=label_column,
-        labels="ignored" if no_labels else "optional",
-        max_size=max_size,
-    )
+    source = Source(data, format, max_size)
+    source.check()
     _check_output(output, [model, *data])
     classifier = load_model(model)
+    of_text: dict[str, str | bool | None] = {
+        "--text-column": text_column,
+        "--label-column": label_column,
+        "--no-labels": no_labels or None,
+    }
+    check_options(model, classifier, of_text, {"--id": id_column})
+    if is_table(classifier):
+        from ._predict_rows import form_of, write_rows
+
+        form = form_of(output, as_json, table)
+        with _output(output) as file:
+            write_rows(file, classifier, source, batch_size, id_column, form, proba)
+        return
+    hint = f"{model} is a model of documents, not of tables"
+    labels: Labels = "ignored" if no_labels else "optional"
+    documents = source.documents(text_column, label_column, hint, labels)
     names = class_names(classifier)
     write = _write_table if table else _write_json if as_json else _write_lines
     with _output(output) as file, Meter(bar=not file.isatty()) as meter:
@@ -120,11 +159,7 @@ def _write_lines(file: IO[str], names: list[str], scored: Scored, proba: bool) -
 def _write_json(file: IO[str], names: list[str], scored: Scored, proba: bool) -> None:
     for _, log_proba in scored:
         for row in log_proba:
-            best = row.argmax()
-            record: dict[str, Any] = {"label": names[best], "probability": exp(row[best])}
-            if proba:
-                record["probabilities"] = dict(zip(names, map(exp, row), strict=True))
-            file.write(to_json(record) + "\n")
+            file.write(to_json(record_of(names, row, proba)) + "\n")
         file.flush()
 
 

@@ -82,7 +82,7 @@ def reproduce(
     What is finished is not repeated: after an interruption the same command does the rest.
     """
     with leaving_at_once:
-        from joblib import cpu_count  # type: ignore[import-untyped]
+        from joblib import cpu_count
 
         from ..lab import catalogue, page, study
 

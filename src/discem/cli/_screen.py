@@ -6,11 +6,15 @@ import json
 import re
 import sys
 import time
-from contextlib import suppress
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from rich import progress as bars
 from rich.console import Console
+
+from ..exceptions import SortedStreamWarning
 
 _SECONDS_BETWEEN_LINES = 5.0
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -41,6 +45,39 @@ def to_json(record: dict[str, Any]) -> str:
     """One JSON line; a label of a model from elsewhere may hold what UTF-8 cannot."""
     text = json.dumps(record, ensure_ascii=False)
     return _SURROGATES.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def note(text: str) -> None:
+    """A line on stderr besides the work, which does not end for want of a place to tell of it."""
+    with suppress(OSError):
+        print(f"discem: {escaped(text)}", file=sys.stderr, flush=True)
+
+
+class Warnings:
+    """Says what the library warns of, each thing once, in the words of the shell."""
+
+    def __init__(self, noun: str = "document"):
+        self.noun, self.known = noun, set[str]()
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Say it when the block has ended well."""
+        with warnings.catch_warnings(record=True) as caught:
+            yield
+        for each in caught:
+            told = str(each.message).replace("max_iter=", "--epochs ").split(", or set tol=")[0]
+            if issubclass(each.category, SortedStreamWarning):
+                told = (
+                    "the labels of this stream come in long runs, and with every run the model "
+                    f"forgets what came before: shuffle the {self.noun}s, or fit with --loss nll, "
+                    "to which their order does not matter"
+                )
+            self.once(told)
+
+    def once(self, text: str) -> None:
+        if text not in self.known:
+            self.known.add(text)
+            note(text)
 
 
 class Meter:
@@ -78,11 +115,12 @@ class Meter:
         *,
         rate: float | None = None,
         accuracy: float | None = None,
+        noun: str = "document",
     ) -> None:
         """Show the step, the share of all work done (if known), and how fast and good it is."""
         text = step
         if rate is not None:
-            text += f"  {rate:,.0f} documents/s"
+            text += f"  {rate:,.0f} {noun}s/s"
         if loss is not None:
             text += f"  loss {loss:.4f}"
         if accuracy is not None:
@@ -92,18 +130,17 @@ class Meter:
         now = time.monotonic()
         if self.lines and now - self.told >= _SECONDS_BETWEEN_LINES:
             self.told = now
-            with suppress(OSError):  # work does not end for want of a place to tell of it
-                print(f"discem: {text}", file=sys.stderr, flush=True)
+            note(text)
 
 
 class Pace:
-    """Tells a meter of documents as they are counted."""
+    """Tells a meter of documents, or rows, as they are counted."""
 
-    def __init__(self, meter: Meter, step: str):
-        self.meter, self.step = meter, step
-        self.documents, self.begun = 0, time.monotonic()
+    def __init__(self, meter: Meter, step: str, noun: str = "document"):
+        self.meter, self.step, self.noun = meter, step, noun
+        self.count, self.begun = 0, time.monotonic()
 
-    def passed(self, documents: int, **figures: float | None) -> None:
-        self.documents += documents
-        rate = self.documents / max(time.monotonic() - self.begun, 1e-9)
-        self.meter.tell(f"{self.step} {self.documents:,}", rate=rate, **figures)
+    def passed(self, count: int, **figures: float | None) -> None:
+        self.count += count
+        rate = self.count / max(time.monotonic() - self.begun, 1e-9)
+        self.meter.tell(f"{self.step} {self.count:,}", rate=rate, noun=self.noun, **figures)

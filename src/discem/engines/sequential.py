@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._compile import generic, helper, kernel
-from ..families import LEVERAGE, add_to_average, settle
+from ..families import LEVERAGE, add_to_average, family_of, settle
 from ..figures import CORRECT, HINGE_SUM, LOSS, NCLL_SUM, NLL_SUM, ROWS, SHORTENED, WEIGHT
 from ..losses import compiled_form, evaluate
 from ..models import find_leverage, gather_row, make_room, n_classes, update, write_scores
@@ -129,6 +129,47 @@ def measure_all(scores, targets, loss, weights, w, p, figures, losses):
         figures[LOSS] += before
 
 
+class Part(NamedTuple):
+    """Some steps of a pass: each `of`-th one, beginning with number `place`."""
+
+    place: int
+    of: int
+
+
+WHOLE = Part(0, 1)
+
+
+def take_steps(
+    state, rule: Rule, t: int, data: Data, order, figures, chunk: int = 0, part: Part = WHOLE
+) -> Iterator[int]:
+    """Take the steps of a part of a pass, whose rows are in `order`; change `state` in place.
+
+    A step is as large, and weighs as much in the average, as its number in the whole pass says,
+    which comes after `t` steps; but for what the family makes of a part, whose state is to be
+    averaged with those of the others. Yields the number of steps done, chunk after chunk.
+    """
+    batch = max(min(rule.batch, len(order)), 1)
+    w, room = np.empty((batch + 2, n_classes(state))), make_room(state, data.rows, batch)
+    stride = ByBatch() if batch > 1 else ByRow()
+    chunk = max(chunk // batch, 1) * batch if chunk else max(len(order), 1)
+    family, done = family_of(state.features), 0
+    for begin in range(0, len(order), chunk):
+        rows = order[begin : begin + chunk]
+        steps = -(-len(rows) // batch)
+        first = t + 1 + part.place + done * part.of
+        rho = step_sizes(rule.schedule, first, steps, part.of)
+        if part.of > 1:
+            rho = family.step_of_part(rho, part.of)
+        number = np.arange(first, first + steps * part.of, part.of, dtype=np.float64)
+        share = part.of * (number - rule.since) ** 2
+        sweep(
+            state, compiled_form(rule.loss), rule.projection, stride, *data, rows,
+            rho, share, rule.n, w, room, figures,
+        )  # fmt: skip
+        done += steps
+        yield done
+
+
 class Sequential:
     """One batch of rows after the other, each a step; by default one row."""
 
@@ -141,21 +182,8 @@ class Sequential:
         self, state, rule: Rule, t: int, data: Data, order, figures, chunk: int = 0
     ) -> Iterator[Done]:
         """Take one pass over the rows in `order`, in chunks; see `Engine`."""
-        batch = max(min(rule.batch, len(order)), 1)
-        w, room = np.empty((batch + 2, n_classes(state))), make_room(state, data.rows, batch)
-        stride = ByBatch() if batch > 1 else ByRow()
-        chunk = max(chunk // batch, 1) * batch if chunk else max(len(order), 1)
-        for first in range(0, len(order), chunk):
-            part = order[first : first + chunk]
-            steps = -(-len(part) // batch)
-            rho = step_sizes(rule.schedule, t + 1, steps)
-            share = (np.arange(t + 1, t + steps + 1, dtype=np.float64) - rule.since) ** 2
-            sweep(
-                state, compiled_form(rule.loss), rule.projection, stride, *data, part,
-                rho, share, rule.n, w, room, figures,
-            )  # fmt: skip
-            t += steps
-            yield Done(state, t, first + len(part))
+        for steps in take_steps(state, rule, t, data, order, figures, chunk):
+            yield Done(state, t + steps, min(steps * rule.batch, len(order)))
 
     def score(self, model, rows, order=None) -> np.ndarray:
         """The scores ``ln p(y=k, x)`` of all rows, or of those in `order`, as (n, K)."""

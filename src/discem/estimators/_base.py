@@ -13,7 +13,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from .. import models
 from .._checks import check_array, check_count, check_number, demand
 from ..calibration import best_temperature
-from ..engines import Data, Rule
+from ..engines import Data, Rule, Sequential, with_jobs
 from ..exceptions import InputError, OptionError
 from ..families import Family, family_of
 from ..losses import NLL, Blend, Hinge, resolve_loss
@@ -72,6 +72,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         total_samples=None,
         rescore=False,
         callback=None,
+        n_jobs=None,
         random_state=None,
         verbose=0,
     ):
@@ -94,6 +95,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         self.total_samples = total_samples
         self.rescore = rescore
         self.callback = callback
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
@@ -118,7 +120,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
     def _view(self, X, family: Family) -> Any:
         return family.view(X)
 
-    def _resolve_prior(self, family: Family, n_features: int) -> tuple[Any, float]:
+    def _resolve_prior(self, family: Family, n_features: Any) -> tuple[Any, float]:
         """The prior of the features, and the pseudo-count of each class."""
         return family.resolve_prior(self.prior, self._is_generative(), n_features, self._mixed)
 
@@ -274,6 +276,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
                 raise InputError(
                     f"warm_start: the model knows classes {self.classes_}, y has {batch.classes}"
                 )
+            self.learner_.engine = self._engine()
             self.learner_.rule = self.learner_.rule._replace(loss=loss)
             self.learner_.stream = {}
             unit = _unit(batch, rows)
@@ -341,6 +344,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
             parts = list(batch.targets.parts(batch.weights))
             self.class_count_ = self.class_count_ + models.count_classes(parts, len(self.classes_))
         learner = self.learner_
+        learner.engine = self._engine()
         learner.own()
         self._seen += float(batch.weights.sum())
         loss = resolve_loss(self.loss) if len(self.classes_) > 1 else NLL()
@@ -473,7 +477,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
             int(self.batch_size),
         )
         data = Data(batch.rows, batch.targets, batch.weights / unit)
-        learner = best_start(states, rule, data)
+        learner = best_start(states, rule, data, with_jobs(Sequential(), self.n_jobs))
         for name in self._of_input:
             if hasattr(self, name):
                 delattr(self, name)

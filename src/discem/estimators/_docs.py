@@ -57,6 +57,11 @@ rescore : bool, default=False
     Score all training rows at the end of each epoch, for `history_`.
 callback : callable or None, default=None
     Called as ``callback(model, record)`` after each epoch; training stops if it returns True.
+n_jobs : int or None, default=None
+    Threads that train and predict; None is one, -1 as many as there are cores. Each learns a part
+    of the rows of an epoch, then their models are averaged: a result close to that of one thread,
+    and always the same for as many. Few rows stay on one thread, and so does a small batch of
+    `partial_fit`. It takes the memory of as many models and two more.
 random_state : int, RandomState or None, default=None
 verbose : int, default=0
     1 shows progress: epoch, loss, accuracy and time left."""

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import models
 from ..exceptions import InputError, OptionError
 from ..families import family_of
+from ..io.frames import Table
 from ..io.rows import dense_rows
 from ._input import place_of
 from ._threads import reads
@@ -98,7 +99,9 @@ class ExplainsRows:
         me: Any = self
         if isinstance(row, dict):
             row = [row]
-        elif not hasattr(row, "columns") and not hasattr(row, "column_names"):
+        elif not isinstance(row, Table) and not (
+            hasattr(row, "columns") or hasattr(row, "column_names")
+        ):
             row = np.atleast_2d(np.asarray(row, dtype=getattr(row, "dtype", None)))
         whole = me._rows(row)
         if whole.n_rows != 1:

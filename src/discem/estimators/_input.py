@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from .._checks import NUMBER, demand
+from ..engines import count_jobs
 from ..exceptions import InputError, NoNumberError, OptionError, UnknownOptionError
 from ..families import Accepts
 from ..targets import UNKNOWN, UNLABELLED, Targets, label_sets, labels, soft_labels
@@ -48,6 +49,7 @@ def check_common_options(estimator) -> None:
         raise OptionError(f"verbose={verbose!r} must be a whole number >= 0")
     if callback is not None and not callable(callback):
         raise OptionError(f"callback={callback!r} must be None or a function of (model, record)")
+    count_jobs(estimator.n_jobs)
     try:
         check_random_state(estimator.random_state)
     except ValueError as error:

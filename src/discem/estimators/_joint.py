@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import models
 from ..calibration import best_temperature
+from ..engines import Engine, with_jobs
 from ..exceptions import InputError
 from ..families import Family, family_of
 from ..targets import UNKNOWN
@@ -40,6 +41,7 @@ class Joint(_input.Named, Shared, ClassifierMixin):
     class_count_: np.ndarray
     temperature_: float
     learner_: Learner
+    n_jobs: int | None
     _prior_shift: np.ndarray
 
     def _read(self, X, family: Family, fresh: bool, grows: bool = False) -> tuple[Any, dict]:
@@ -64,7 +66,11 @@ class Joint(_input.Named, Shared, ClassifierMixin):
     def _scores(self, X) -> np.ndarray:
         """``ln p(y, x)`` as it was trained."""
         rows = self._rows(X)
-        return self.learner_.score(rows)
+        return self._engine().score(self.learner_.model, rows)
+
+    def _engine(self) -> Engine:
+        """What runs the model now: a file may have brought it, and `n_jobs` may have changed."""
+        return with_jobs(self.learner_.engine, self.n_jobs)
 
     @reads
     def predict_joint_log_proba(self, X):

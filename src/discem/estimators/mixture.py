@@ -128,6 +128,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         total_samples=None,
         rescore=False,
         callback=None,
+        n_jobs=None,
         random_state=None,
         verbose=0,
         family="deprecated",
@@ -152,6 +153,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
             total_samples=total_samples,
             rescore=rescore,
             callback=callback,
+            n_jobs=n_jobs,
             random_state=random_state,
             verbose=verbose,
         )
@@ -360,7 +362,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         family, rows, weights = batch.family, batch.rows, batch.weights
         d = width(batch.X.layout) if isinstance(batch.X, Encoded) else batch.X.shape[1]
         wanted = self._wanted(size, batch.classes)
-        points = family.points(rows, weights, d)
+        points = family.points(rows, weights, d) if max(wanted) > 1 else None
         components, sizes = find_components(points, batch.targets, weights, wanted, stream, rng)
         first = np.cumsum([0, *sizes], dtype=np.int64)
         tally = models.collect(family, rows, components, weights, d, int(first[-1]))
@@ -422,7 +424,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         check_is_fitted(self)
         posterior = self.predict_proba(X)
         model, code = self.learner_.model, self._code()
-        joint = self.learner_.engine.score(model.parts, self._rows(X))
+        joint = self._engine().score(model.parts, self._rows(X))
         top = np.maximum.reduceat(joint, model.first[:-1], axis=1)
         share = np.exp(joint - top[:, code])
         share /= np.add.reduceat(share, model.first[:-1], axis=1)[:, code]
@@ -606,6 +608,7 @@ class NaiveBayes(MixtureClassifier):
         shuffle=True,
         warm_start=False,
         total_samples=None,
+        n_jobs=None,
         rescore=False,
         callback=None,
         random_state=None,
@@ -635,6 +638,7 @@ class NaiveBayes(MixtureClassifier):
             shuffle=shuffle,
             warm_start=warm_start,
             total_samples=total_samples,
+            n_jobs=n_jobs,
             rescore=rescore,
             callback=callback,
             random_state=random_state,

@@ -148,8 +148,9 @@ class MultinomialNB(CountClassifier):
     Some tables want plain naive Bayes, some an SVM. What is left open is chosen on rows held out
     (one part after the other, where they are few), then all rows are trained on; `chosen_` says
     what was chosen, and a model with these options is the same. The choice costs about as much as
-    two fits. Nothing is tried with ``tol=None``, with `early_stopping`, in streams, for label sets,
-    or where a prior, a start or a step is given: "auto" is then NCLL.
+    two fits, on one thread whatever `n_jobs` is. Nothing is tried with ``tol=None``, with
+    `early_stopping`, in streams, for label sets, or where a prior, a start or a step is given:
+    "auto" is then NCLL.
 
     Parameters
     ----------
@@ -215,6 +216,7 @@ class MultinomialNB(CountClassifier):
         total_samples=None,
         rescore=False,
         callback=None,
+        n_jobs=None,
         random_state=None,
         verbose=0,
     ):
@@ -238,6 +240,7 @@ class MultinomialNB(CountClassifier):
             total_samples=total_samples,
             rescore=rescore,
             callback=callback,
+            n_jobs=n_jobs,
             random_state=random_state,
             verbose=verbose,
         )
@@ -329,7 +332,7 @@ class MultinomialNB(CountClassifier):
             def train(part: Split, after_epoch: Any) -> Any:
                 options = self.get_params(deep=False) | way  # a callback may not be copied
                 options |= {"max_iter": epochs, "random_state": seed, "tol": None, "verbose": 0}
-                options |= {"unlabelled_weight": 0.0, "warm_start": False}
+                options |= {"unlabelled_weight": 0.0, "warm_start": False, "n_jobs": None}
                 model = type(self)(**options)
                 model.callback = lambda *_: after_epoch(model.learner_.score(rows, part.held))
                 return model.fit(batch.X, y, part.weights)

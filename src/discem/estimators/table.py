@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -31,10 +31,13 @@ _SIZES = (3, 1, 8)  # numbers of components that are compared, the usual one fir
 _STRENGTHS = (1.0, 4.0, 0.25)
 _TRIED = 10_000  # rows that options are chosen on
 _CELLS = 2_000_000  # .. or so many cells
+_VISITS, _WORK = 40_000, 30_000_000  # of rows, and of factors by rows, in a trial
+_FEWEST, _LONGEST = 8, 40  # epochs of a trial
+_CERTAIN = 0.01  # nats a row: nobody needs more
+_VIEWS = 3  # of each row held out: as it is, and with cells hidden
 _DENSE = 8  # components of a class in the density
 _ROWS_EACH = 25  # rows that a component of the density should have
 _PASSES = 5  # over the rows, for the density
-_WARNED = "has no label"
 
 
 @savable
@@ -45,6 +48,7 @@ class FittedTable:
     chosen: dict[str, Any]
     model: MixtureClassifier | None = None
     density: MixtureClassifier | None = None
+    roles: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_trained(self) -> bool:
@@ -99,6 +103,9 @@ class TableClassifier(Preset):
         See `MixtureClassifier`.
     total_samples : float or None, default=None
         Rows that the prior is spread over; None is those given to `fit`, or seen so far.
+    n_jobs : int or None, default=None
+        Threads to train and predict with: None is one, -1 as many as there are cores. Few rows are
+        trained on one.
     callback : callable or None, default=None
         Called as ``callback(model, record)`` after each epoch; training stops if it returns True.
         ``record["stage"]`` is "choice" while options are tried, then "fit", then "density".
@@ -116,6 +123,8 @@ class TableClassifier(Preset):
         The model that classifies.
     density_ : MixtureClassifier
         The model of the density.
+    roles_ : dict from "target" and "id" to str
+        The columns that had the labels and the names of rows, where the command line was told.
     classes_, class_count_, class_prior_, class_frequency_, temperature_ : as in MixtureClassifier
     n_features_in_, feature_names_in_, history_, stream_, n_iter_ : as in MixtureClassifier
 
@@ -150,6 +159,7 @@ class TableClassifier(Preset):
         class_weight=None,
         unlabelled_weight="auto",
         total_samples=None,
+        n_jobs=None,
         callback=None,
         random_state=None,
         verbose=0,
@@ -169,6 +179,7 @@ class TableClassifier(Preset):
         self.class_weight = class_weight
         self.unlabelled_weight = unlabelled_weight
         self.total_samples = total_samples
+        self.n_jobs = n_jobs
         self.callback = callback
         self.random_state = random_state
         self.verbose = verbose
@@ -191,6 +202,9 @@ class TableClassifier(Preset):
             demand(same, "its density is of other classes")
         demand(isinstance(fitted.chosen, dict), "chosen_ is not a dict")
         check_plain("chosen_", fitted.chosen)
+        roles = isinstance(fitted.roles, dict) and fitted.roles.keys() <= {"target", "id"}
+        named = roles and all(isinstance(name, str) for name in fitted.roles.values())
+        demand(named, "roles_ are not names of columns")
         resolve_loss(_loss_of(self.chosen_["loss"]))
         check_number("temperature", self.chosen_["temperature"], above=0.0)
 
@@ -272,7 +286,7 @@ class TableClassifier(Preset):
         """
         self._check_options()
         first = not self.__sklearn_is_fitted__()
-        fitted = FittedTable(self._defaults()) if first else self._fitted
+        fitted = FittedTable(self._defaults(stream=True)) if first else self._fitted
         if first:
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             fitted.model = self._new_model(fitted.chosen, seed)
@@ -309,10 +323,12 @@ class TableClassifier(Preset):
             resolve_loss(self.loss)
         self._new_model(self._defaults(), 0)._check_options()
 
-    def _defaults(self) -> dict[str, Any]:
+    def _defaults(self, stream: bool = False) -> dict[str, Any]:
         """What stands in for "auto" where nothing can be held out."""
-        auto = {"n_components": _SIZES[0], "loss": "ncll", "hide": HIDDEN, "missing": "ignore"}
+        auto = {"n_components": _SIZES[0], "loss": "blend", "hide": HIDDEN, "missing": "ignore"}
         auto |= {"prior_strength": 1.0, "temperature": 1.0}
+        if stream:  # one pass: what is simple is learnt sooner
+            auto |= {"n_components": 1, "loss": "ncll"}
         given = {name: getattr(self, name) for name in auto}
         return {name: auto[name] if given[name] == "auto" else given[name] for name in auto}
 
@@ -330,6 +346,7 @@ class TableClassifier(Preset):
             "class_weight": self.class_weight,
             "unlabelled_weight": self.unlabelled_weight,
             "total_samples": self.total_samples,
+            "n_jobs": self.n_jobs,
             "random_state": seed,
             "verbose": self.verbose,
         }
@@ -403,6 +420,8 @@ class TableClassifier(Preset):
         best = judge.trial(self._defaults())
         for name, values in self._alternatives(choices):
             for value in values:
+                if best.mark.log_loss < _CERTAIN:
+                    break
                 other = judge.trial(best.way | {name: value})
                 if other.beats(best):
                     best = other
@@ -416,10 +435,10 @@ class TableClassifier(Preset):
     def _alternatives(self, choices: dict[str, Encoded]) -> list[tuple[str, tuple]]:
         """What to try, of the options left at "auto", in this order."""
         found: list[tuple[str, tuple]] = []
+        if self.loss == "auto":
+            found.append(("loss", ("ncll", "nll")))
         if self.n_components == "auto":
             found.append(("n_components", _SIZES[1:]))
-        if self.loss == "auto":
-            found.append(("loss", ("blend", "nll")))
         if self.missing == "auto" and "missing" in choices["informative"].layout.code_roles:
             found.append(("missing", ("informative",)))
         if self.hide == "auto":
@@ -512,6 +531,10 @@ class TableClassifier(Preset):
         return self.model_.families_
 
     @property
+    def roles_(self) -> dict[str, str]:
+        return self._fitted.roles
+
+    @property
     def n_features_in_(self) -> int:
         return self.model_.n_features_in_
 
@@ -539,7 +562,7 @@ class Tried:
 
     def beats(self, other: Tried) -> bool:
         """By log-loss, where the gain is more than half of its own standard error."""
-        gains = other.mark.losses - self.mark.losses
+        gains = (other.mark.losses - self.mark.losses).reshape(-1, _VIEWS).mean(axis=1)
         return bool(gains.sum() > 0.5 * np.sqrt((gains**2).sum()))
 
 
@@ -550,23 +573,30 @@ class Judge:
         self.owner, self.tables, self.y, self.parts, self.seed = owner, tables, y, parts, seed
         self.summaries: list[dict[str, Any]] = []
 
+    def _epochs(self, n_rows: int, size: int) -> int:
+        """As many as there is time for: the first ones tell most."""
+        factors = self.tables["ignore"].shape[1] * len(np.unique(self.y)) * size
+        most = min(_VISITS // n_rows, _WORK // (n_rows * factors), _LONGEST)
+        return min(max(most, _FEWEST), self.owner.max_iter)
+
     def trial(self, way: dict[str, Any]) -> Tried:
         """How a model does that is trained this way."""
-        rows, scores, twice = self.tables[way["missing"]], [], []
+        rows, scores, seen_parts = self.tables[way["missing"]], [], []
         for part in self.parts:
             train = np.flatnonzero(part.weights > 0)
-            model = self.owner._new_model(way, self.seed)
+            epochs = self._epochs(len(train), way["n_components"])
+            model = self.owner._new_model(way, self.seed, max_iter=epochs, n_jobs=None)
             weights = part.weights[train]
             self.owner._run(model, "choice", rows.take(train), self.y[train], weights, None)
             held = rows.take(part.held).view()
             hide = hider(rows.layout, HIDDEN, complete=0.0)
-            seen = [held, hide(held, np.random.RandomState(self.seed))]
+            draws = np.random.RandomState(self.seed)
+            seen = [held, *(hide(held, draws) for _ in range(_VIEWS - 1))]
             codes = np.searchsorted(model.classes_, self.y[part.held])
             scores.append(np.concatenate([model.learner_.score(each) for each in seen]))
-            twice.append(
-                part._replace(codes=np.tile(codes, 2), held_weights=np.tile(part.held_weights, 2))
-            )
-        found = mark(twice, scores)
+            weights = np.tile(part.held_weights, _VIEWS)
+            seen_parts.append(part._replace(codes=np.tile(codes, _VIEWS), held_weights=weights))
+        found = mark(seen_parts, scores)
         summary = way | {"log_loss": found.log_loss, "accuracy": float(found.correct.mean())}
         self.summaries.append(summary | {"temperature": found.temperature})
         return Tried(way, found)

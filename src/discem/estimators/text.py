@@ -120,6 +120,8 @@ class TextClassifier(Preset):
     callback : callable or None, default=None
         Called as ``callback(model, record)`` after each epoch; training stops if it returns True.
         ``record["stage"]`` is "choice" while options are tried, then "fit".
+    n_jobs : int or None, default=None
+        Threads that train and predict, see `MultinomialNB`; one counts words and tries options.
     random_state : int, RandomState or None, default=None
     verbose : int, default=0
         1 shows progress.
@@ -175,6 +177,7 @@ class TextClassifier(Preset):
         unlabelled_weight="auto",
         total_samples=None,
         callback=None,
+        n_jobs=None,
         random_state=None,
         verbose=0,
     ):
@@ -199,6 +202,7 @@ class TextClassifier(Preset):
         self.unlabelled_weight = unlabelled_weight
         self.total_samples = total_samples
         self.callback = callback
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
@@ -425,6 +429,7 @@ class TextClassifier(Preset):
             class_weight=self.class_weight,
             unlabelled_weight=self.unlabelled_weight,
             total_samples=self.total_samples,
+            n_jobs=self.n_jobs,
             random_state=None if rng is None else rng.randint(2**31 - 1),
             verbose=self.verbose,
         )
@@ -493,6 +498,7 @@ class TextClassifier(Preset):
 
         def train(part: Split, after_epoch) -> MultinomialNB:
             model = self._new_model(way["loss"], rows, K, part.weights, most, rng)
+            model.n_jobs = None  # so that the choice does not depend on it
             if best is None:  # what is there if training is interrupted
                 self._settle(way, model)
 

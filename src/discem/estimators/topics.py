@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_plain, demand
 from .._kinds import savable
-from ..engines import Data, Rule
+from ..engines import Data, Rule, Sequential, with_jobs
 from ..exceptions import InputError, OptionError
 from ..families.words import draw_lengths, typical_length
 from ..io.bag import Bag, as_documents
@@ -137,6 +137,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         total_samples=None,
         rescore=False,
         callback=None,
+        n_jobs=None,
         random_state=None,
         verbose=0,
     ):
@@ -160,6 +161,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
             total_samples=total_samples,
             rescore=rescore,
             callback=callback,
+            n_jobs=n_jobs,
             random_state=random_state,
             verbose=verbose,
         )
@@ -289,7 +291,8 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         n = float(len(chosen))
         step = power(5.0 / n, n, 1.0)
         total = float(batch.weights.sum())
-        em = Learner(state, Rule(NLL(), self._resolve_projection(NLL()), step, total, 1))
+        rule = Rule(NLL(), self._resolve_projection(NLL()), step, total, 1)
+        em = Learner(state, rule, with_jobs(Sequential(), self.n_jobs))
         data = Data(batch.rows, batch.targets, batch.weights * n / total)
         for _ in range(_WARM):
             em.learn(data, rng.permutation(chosen))

@@ -152,6 +152,27 @@ class Family:
         """The block of the mean expected statistics; `classes` holds p(y) of each."""
         raise NotImplementedError
 
+    def joined(
+        self,
+        blocks: list,
+        shares: np.ndarray,
+        classes: list[np.ndarray],
+        past: list[np.ndarray] | None,
+        weight: float,
+        run: Callable = map,
+    ) -> Any:
+        """The mean of blocks, and of their averages where they keep some, with a total `weight`.
+
+        `past` holds p(y) of each average; None is that none is kept. A large block may be made
+        piece by piece, by ``run(function, pieces)``, which may be that of a pool of threads.
+        """
+        plain = [self.with_average(block, None, 0.0) for block in blocks]
+        mean = self.mean_of(plain, shares, classes)
+        if past is None:
+            return mean
+        averages = [self.averaged(block) for block in blocks]
+        return self.with_average(mean, self.mean_of(averages, shares, past), weight)
+
     def penalty(self, block: Any) -> float:
         """-ln of the prior, up to a constant: what training adds to the sum of the losses."""
         raise NotImplementedError
@@ -235,6 +256,15 @@ class Family:
             return power(0.1, 400.0, 0.9)
         # go on averaging as if the start had been n rows; of components, about EM at first
         return power(1.0 / (n + 1.0), (10.0 if mixed else 1.0) * (n + 1.0), 1.0)
+
+    # Rows in parts, whose states are averaged: how many rows a part needs to learn as well, and how
+    # many visits of the numbers of the model to be worth a thread.
+    least_rows: ClassVar[int] = 400
+    least_visits: ClassVar[float] = 4e6
+
+    def step_of_part(self, rho: np.ndarray, parts: int) -> np.ndarray:
+        """The steps to take in one of so many parts, of those that all rows together would take."""
+        return rho
 
     def auto_average(self, generative: bool) -> bool:
         """Whether predicting with the average of the parameters is worth its cost."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,7 @@ class BernoulliFamily(CategoricalFamily):
     """Flags, 0 or 1."""
 
     name = "bernoulli"
-    state: Any = Bernoulli
+    state: ClassVar[Any] = Bernoulli
     levels = 2
 
 

@@ -9,7 +9,7 @@ one level, however many there are. The running average is as lazy.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -73,7 +73,7 @@ class CategoricalFamily(Family):
     """
 
     name = "categorical"
-    state: Any = Categorical
+    state: ClassVar[Any] = Categorical
     priors = (Levels,)
     accepts = Accepts(missing=True, negative=False)
     levels: int | None = None  # of every column; None is as many as there are
@@ -150,7 +150,7 @@ class CategoricalFamily(Family):
         return code_rows(X)
 
     def make_room(self, block, rows, batch, classes):
-        return CategoricalRoom(*classes, np.zeros(block.base.shape))
+        return CategoricalRoom(classes.numbers, classes.bits, np.zeros(block.base.shape))
 
     def collect(self, rows, parts, n_features, n_classes):
         codes = rows.values
@@ -250,7 +250,9 @@ class CategoricalFamily(Family):
 
     def mean_of(self, blocks, weights, classes):
         column = _column_of(blocks[0].first)
-        mass, count, sums = 0.0, 0.0, 0.0
+        mass: Any = 0.0
+        count: Any = 0.0
+        sums: Any = 0.0
         for block, weight, p in zip(blocks, weights, classes, strict=True):
             own = weight * block.mass[:, None] * p
             mass, count = mass + weight * block.mass, count + own

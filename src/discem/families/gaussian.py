@@ -9,7 +9,7 @@ of its feature: the expected number of observed cells, one where every row has o
 from __future__ import annotations
 
 from math import log, sqrt
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -70,7 +70,7 @@ class GaussianFamily(Family):
     """Numbers, normally distributed in each class."""
 
     name = "gaussian"
-    state = Gaussian
+    state: ClassVar[Any] = Gaussian
     priors = (NormalGamma, NormalBetaPrime, PaperNormalGamma)
     accepts = Accepts(missing=True)
     starts = ("tempered", "pooled")

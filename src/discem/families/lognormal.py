@@ -5,7 +5,7 @@ It is the Gaussian family of ln x, and ln h(x) = -ln x is the price of the chang
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,7 @@ class LogNormalFamily(GaussianFamily):
     """Positive numbers, skewed to the right."""
 
     name = "lognormal"
-    state: Any = LogNormal
+    state: ClassVar[Any] = LogNormal
     accepts = Accepts(missing=True, negative=False)
 
     def statistics(self, x):

@@ -103,7 +103,7 @@ class PoissonFamily(Family):
         return dense_rows(X, _log_base(X))
 
     def make_room(self, block, rows, batch, classes):
-        return PoissonRoom(*classes, np.zeros((2, *block.rates.shape)))
+        return PoissonRoom(classes.numbers, classes.bits, np.zeros((2, *block.rates.shape)))
 
     def collect(self, rows, parts, n_features, n_classes):
         """Weights and sums of the cells seen, as (2, d, K)."""

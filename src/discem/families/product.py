@@ -94,11 +94,22 @@ class ProductFamily(Family):
         return Product(*self._each("with_classes", block, _both(order), _both(mass)))
 
     def with_features(self, block, n_features):
-        return Product(*self._each("with_features", block, n_features))
+        """More features of the factors that take new ones; others keep what they have."""
+        grown = [
+            factor.with_features(part, size)
+            if isinstance(factor, ProductFamily) or factor.provides("with_features")
+            else part
+            for factor, part, size in zip(self.factors, block, n_features, strict=True)
+        ]
+        return Product(*grown)
 
     def mean_of(self, blocks, shares, classes):
         blocks = list(zip(*blocks, strict=True))
         return Product(*self._each("mean_of", blocks, _both(shares), _both(classes)))
+
+    def joined(self, blocks, shares, classes, past, weight, run=map):
+        given = (_both(each) for each in (shares, classes, past, weight, run))
+        return Product(*self._each("joined", list(zip(*blocks, strict=True)), *given))
 
     def penalty(self, block):
         return sum(self._each("penalty", block))
@@ -125,6 +136,17 @@ class ProductFamily(Family):
     def prior_of_components(self, prior, by_class, by_component):
         own = (lambda: by_class()[0]), (lambda: by_class()[1])
         return Pair(*self._each("prior_of_components", prior, own, by_component))
+
+    @property
+    def least_rows(self) -> int:  # type: ignore[override]
+        return max(factor.least_rows for factor in self.factors)
+
+    @property
+    def least_visits(self) -> float:  # type: ignore[override]
+        return max(factor.least_visits for factor in self.factors)
+
+    def step_of_part(self, rho, parts):
+        return np.minimum(*self._each("step_of_part", _both(rho), _both(parts)))
 
     def auto_average(self, generative):
         return any(self._each("auto_average", _both(generative)))

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._checks import check_array, check_number, check_weight, demand
-from .._compile import generic, helper
+from .._compile import generic, helper, kernel
 from ..exceptions import InputError, OptionError
 from ..figures import NCLL_SUM, NLL_SUM
 from ..io.rows import extended, sparse_rows
@@ -254,14 +254,47 @@ class WordsFamily(Family):
         )
 
     def mean_of(self, blocks, shares, classes):
-        counts, unseen, gamma = 0.0, 0.0, 0.0
-        for block, share in zip(blocks, shares, strict=True):
-            counts = counts + share * block.lazy[SCALE] * block.counts
-            unseen = unseen + share * block.lazy[SCALE] * block.unseen[0]
-            gamma += share * block.lazy[GAMMA]
-        products = min(block.lazy[FACTORS] for block in blocks)
-        length = sum(s * block.length for block, s in zip(blocks, shares, strict=True))
-        return _state(counts, gamma, blocks[0].alpha, length, products, unseen)
+        return self.joined(blocks, shares, classes, None, 0.0)
+
+    def joined(self, blocks, shares, classes, past, weight, run=map):
+        """All is linear in the counts and lags of the blocks: one visit to each is enough.
+
+        The mean has a scale of 1, and an average of ``weight * count - lag + gamma * alpha``, over
+        `weight`, that is the mean of those of the blocks.
+        """
+        first, averaging = blocks[0], past is not None
+        lazy = np.stack([block.lazy for block in blocks])
+        to_count = shares * lazy[:, SCALE]
+        from_count, from_lag = np.zeros((2, len(blocks)))
+        mean = np.array([1.0, shares @ lazy[:, GAMMA], 0.0, 0.0, 0.0, lazy[:, FACTORS].min()])
+        if averaging:
+            new = lazy[:, WEIGHT] == 0.0  # an average of nothing is the state itself
+            lazy[new, LAG_SCALE], lazy[new, LAG_GAMMA] = lazy[new, SCALE], lazy[new, GAMMA]
+            from_lag = shares * (weight / np.where(new, 1.0, lazy[:, WEIGHT]))
+            from_count = shares * weight * lazy[:, SCALE] - from_lag * lazy[:, LAG_SCALE]
+            mean[[LAG_SCALE, LAG_GAMMA, WEIGHT]] = weight, from_lag @ lazy[:, LAG_GAMMA], weight
+        counts = np.empty_like(first.counts)
+        lag = np.empty_like(first.counts if averaging else first.lag[:0])
+        size = max(_SLICE // counts.shape[1] // 16, 1)
+
+        def add_up(begin: int) -> None:
+            part, at = slice(begin, begin + size), np.s_[begin : begin + (size if averaging else 0)]
+            counts[part], lag[at] = 0.0, 0.0
+            for b, block in enumerate(blocks):
+                add_block(
+                    counts[part], lag[at], block.counts[part], block.lag[at],
+                    to_count[b], from_count[b], from_lag[b],
+                )  # fmt: skip
+
+        for _ in run(add_up, range(0, len(counts), size)):
+            pass
+        unseen, unseen_lag = (np.stack([block.unseen[j] for block in blocks]) for j in (0, 1))
+        never = np.stack([to_count @ unseen, from_count @ unseen + from_lag @ unseen_lag])
+        total = shares @ np.stack([block.total for block in blocks])
+        length = shares @ np.stack([block.length for block in blocks])
+        return first._replace(
+            counts=counts, total=total, lag=lag, unseen=never, lazy=mean, length=length
+        )
 
     def penalty(self, block):
         return -float((block.alpha * log_probabilities(block)).sum())
@@ -313,6 +346,12 @@ class WordsFamily(Family):
         return False
 
     lifts_to_prior = True
+    least_rows = 200
+    least_visits = 2e6
+
+    def step_of_part(self, rho, parts):
+        """A part sees its share of the occurrences of a word, and has to move by all of them."""
+        return parts * rho
 
     def auto_step(self, generative, n, block, shares, mixed=False):
         if generative:
@@ -515,6 +554,17 @@ def _add_powers(room, n_words, a):
         power = room.powers[j]
         for k in range(K):
             a[k] += power * room.cells[j, k]
+
+
+@kernel
+def add_block(counts, lag, own_counts, own_lag, to_count, from_count, from_lag):
+    """Add multiples of the counts and lags of a block to those of a mean."""
+    for w in range(counts.shape[0]):
+        for k in range(counts.shape[1]):
+            counts[w, k] += to_count * own_counts[w, k]
+    for w in range(lag.shape[0]):
+        for k in range(lag.shape[1]):
+            lag[w, k] += from_count * own_counts[w, k] + from_lag * own_lag[w, k]
 
 
 @generic

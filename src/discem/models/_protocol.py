@@ -8,7 +8,7 @@ second part is plain Python. Every model has `features`, the state of its family
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import singledispatch
 from typing import Any
 
@@ -121,12 +121,12 @@ def penalty(model: Any) -> float:
 
 
 @singledispatch
-def mean_state(first: Any, states: list[Any], shares: np.ndarray) -> Any:
-    """The state of the mean expected statistics, of models like `first`; no average is kept."""
+def mean_state(first: Any, states: list[Any], shares: np.ndarray, run: Callable) -> Any:
+    """The state of the mean expected statistics, of models like `first`, and of their averages."""
     raise NotImplementedError
 
 
-def mean_of(states: Sequence[Any], shares: Any) -> Any:
+def mean_of(states: Sequence[Any], shares: Any, run: Callable = map) -> Any:
     """The mean of states that were trained apart, and of their averages.
 
     It is taken over expected statistics, whose set is convex: a mean of states is a state.
@@ -136,19 +136,8 @@ def mean_of(states: Sequence[Any], shares: Any) -> Any:
     states : sequence of models of one kind, with the same classes, features and units
     shares : array-like of the same length
         How much each has to say, such as the rows it was trained on.
+    run : callable
+        ``run(function, pieces)`` does the work, as `map` does, or as a pool of threads does.
     """
     share = np.asarray(shares, dtype=np.float64)
-    share = share / share.sum()
-    plain = [with_average(state, None, 0.0) for state in states]
-    mean = mean_state(plain[0], plain, share)
-    if not averages(states[0]):
-        return mean
-    past = [averaged(state) for state in states]
-    weight = float(share @ [average_weight(state) for state in states])
-    return with_average(mean, mean_state(past[0], past, share), weight)
-
-
-@singledispatch
-def average_weight(model: Any) -> float:
-    """The total weight of the running average so far."""
-    raise NotImplementedError
+    return mean_state(states[0], list(states), share / share.sum(), run)

@@ -94,7 +94,21 @@ def arranged(classes: Classes, order: np.ndarray, mass: float) -> Classes:
     )
 
 
-def mean_classes(classes: list[Classes], shares: np.ndarray) -> Classes:
+def join_classes(
+    classes: list[Classes], shares: np.ndarray
+) -> tuple[Classes, list[np.ndarray], list[np.ndarray] | None]:
+    """The mean of classes, and of their averages; p(y) of each, and of each average if any."""
+    mean = _mean_classes([with_class_average(each, None, 0.0) for each in classes], shares)
+    by_class = [each.shares for each in classes]
+    if not classes[0].lag.size:
+        return mean, by_class, None
+    past = [averaged_classes(each) for each in classes]
+    weight = float(shares @ [each.weight[0] for each in classes])
+    mean = with_class_average(mean, _mean_classes(past, shares), weight)
+    return mean, by_class, [each.shares for each in past]
+
+
+def _mean_classes(classes: list[Classes], shares: np.ndarray) -> Classes:
     return classes[0]._replace(
         counts=shares @ np.stack([each.counts for each in classes]),
         granted=shares @ np.stack([each.granted for each in classes]),

@@ -6,6 +6,7 @@ class among its components; then they move as the classes of naive Bayes do.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import exp
 from typing import Any, NamedTuple
 
@@ -17,7 +18,6 @@ from .._kinds import savable
 from ..families import LEVERAGE, add_to_average, family_of, make_class_room, settle
 from ..targets import log_sum_exp
 from ._protocol import (
-    average_weight,
     averaged,
     averages,
     check,
@@ -94,11 +94,6 @@ def _averages(model: Mixture) -> bool:
     return averages(model.parts)
 
 
-@average_weight.register
-def _average_weight(model: Mixture) -> float:
-    return average_weight(model.parts)
-
-
 @averaged.register
 def _averaged(model: Mixture) -> Mixture:
     return model._replace(parts=averaged(model.parts))
@@ -133,9 +128,9 @@ def _penalty(model: Mixture) -> float:
 
 
 @mean_state.register
-def _mean_state(first: Mixture, states: list, shares: np.ndarray) -> Mixture:
+def _mean_state(first: Mixture, states: list, shares: np.ndarray, run: Callable) -> Mixture:
     parts = [state.parts for state in states]
-    return first._replace(parts=mean_state(parts[0], parts, shares))
+    return first._replace(parts=mean_state(parts[0], parts, shares, run))
 
 
 # --- compiled ------------------------------------------------------------------------------------
@@ -151,6 +146,10 @@ def _write_scores(model, rows, i, slot, a, room):
     write_scores(model.parts, rows, i, slot, room.joint, room.parts)
     for k in range(a.shape[0]):
         first, last = model.first[k], model.first[k + 1]
+        if last == first + 1:  # naive Bayes, which should not wait for exponentials of 0
+            a[k] = room.joint[first]
+            room.posterior[slot, first] = 1.0
+            continue
         a[k] = log_sum_exp(room.joint[first:last])
         for m in range(first, last):
             room.posterior[slot, m] = exp(room.joint[m] - a[k])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,6 @@ from ..families import (
 )
 from ..targets import Targets
 from ._protocol import (
-    average_weight,
     averaged,
     averages,
     check,
@@ -48,7 +48,7 @@ from .classes import (
     class_penalty,
     end_scores,
     gather_counts,
-    mean_classes,
+    join_classes,
     move_counts,
     settle_counts,
     start_classes,
@@ -131,11 +131,6 @@ def _averages(model: NaiveBayes) -> bool:
     return bool(model.classes.lag.size)
 
 
-@average_weight.register
-def _average_weight(model: NaiveBayes) -> float:
-    return float(model.classes.weight[0])
-
-
 @averaged.register
 def _averaged(model: NaiveBayes) -> NaiveBayes:
     features = family_of(model.features).averaged(model.features)
@@ -169,12 +164,11 @@ def _penalty(model: NaiveBayes) -> float:
 
 
 @mean_state.register
-def _mean_state(first: NaiveBayes, states: list, shares: np.ndarray) -> NaiveBayes:
-    blocks, by_class = [state.features for state in states], [s.classes.shares for s in states]
-    return NaiveBayes(
-        mean_classes([state.classes for state in states], shares),
-        family_of(first.features).mean_of(blocks, shares, by_class),
-    )
+def _mean_state(first: NaiveBayes, states: list, shares: np.ndarray, run: Callable) -> NaiveBayes:
+    classes, blocks = [state.classes for state in states], [state.features for state in states]
+    mean, by_class, past = join_classes(classes, shares)
+    joined = family_of(first.features).joined
+    return NaiveBayes(mean, joined(blocks, shares, by_class, past, float(mean.weight[0]), run))
 
 
 # --- compiled ------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ training and in prediction.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import exp, lgamma, log
 from typing import Any, NamedTuple
 
@@ -38,7 +39,6 @@ from ..families.words import (
 )
 from ..targets import Targets
 from ._protocol import (
-    average_weight,
     averaged,
     averages,
     check,
@@ -64,7 +64,7 @@ from .classes import (
     check_classes,
     class_penalty,
     gather_counts,
-    mean_classes,
+    join_classes,
     move_counts,
     settle_counts,
     start_classes,
@@ -212,11 +212,6 @@ def _averages(model: Topics) -> bool:
     return bool(model.classes.lag.size)
 
 
-@average_weight.register
-def _average_weight(model: Topics) -> float:
-    return float(model.classes.weight[0])
-
-
 @averaged.register
 def _averaged(model: Topics) -> Topics:
     classes, features = averaged_classes(model.classes), _FAMILY.averaged(model.features)
@@ -255,12 +250,11 @@ def _penalty(model: Topics) -> float:
 
 
 @mean_state.register
-def _mean_state(first: Topics, states: list, shares: np.ndarray) -> Topics:
-    blocks = [state.features for state in states]
-    return first._replace(
-        classes=mean_classes([state.classes for state in states], shares),
-        features=_FAMILY.mean_of(blocks, shares, []),
-    )
+def _mean_state(first: Topics, states: list, shares: np.ndarray, run: Callable) -> Topics:
+    mean, by_class, past = join_classes([state.classes for state in states], shares)
+    blocks, weight = [state.features for state in states], float(mean.weight[0])
+    features = _FAMILY.joined(blocks, shares, by_class, past, weight, run)
+    return first._replace(classes=mean, features=features)
 
 
 @work_per_cell.register

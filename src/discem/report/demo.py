@@ -1,4 +1,4 @@
-"""A tour on data that every installation has: naive Bayes, ours, and the usual linear rivals."""
+"""A tour on data that every installation has: naive Bayes, ours, and the usual rivals."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ from typing import Any
 import numpy as np
 from sklearn import datasets as bundled
 from sklearn import naive_bayes as plain
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from ..datasets import docstrings, toy, toy_accuracy
-from ..estimators import GaussianNB, MultinomialNB, TextClassifier
+from ..estimators import GaussianNB, MultinomialNB, TableClassifier, TextClassifier
 from ..exceptions import MissingExtraError
 from ._output import Progress, Steps, output_folder
 from .plots import joint_of, plot_toy, save_figure
@@ -30,13 +33,14 @@ from .plots import joint_of, plot_toy, save_figure
 # What steps cost, in seconds on an empty cache, so that the time left is estimated well. The first
 # loss of a model compiles what its other losses share.
 LOSSES = {"nll": 8.0, "ncll": 2.0, "hinge": 2.0}
-READING, TRAINING, DRAWING = 5.0, 4.0, 1.0
+READING, TRAINING, MIXED, DRAWING = 5.0, 4.0, 10.0, 1.0
 
 TABLES = {
     "wine": bundled.load_wine,
     "breast cancer": bundled.load_breast_cancer,
     "digits": bundled.load_digits,
 }
+HOLES, LEVELS = 0.2, 4  # of the mixed table: share of cells removed, and levels of a category
 
 
 @dataclass
@@ -50,6 +54,8 @@ class Task:
     y_test: np.ndarray
     words: bool = False
     texts: tuple[list[str], list[str]] | None = None  # the rows as strings, if they are
+    mixed: bool = False  # every other column holds levels, and cells are missing
+    epochs: int = 100  # at most, where many models are tried
     accuracy: Callable[[Any], float] | None = None  # of a population, if it is known
 
 
@@ -90,7 +96,7 @@ def run_demo(
         None if matplotlib is not installed.
     """
     folder = output_folder(output)
-    steps = Steps(progress, 2 * sum(LOSSES.values()) + READING + TRAINING + DRAWING)
+    steps = Steps(progress, 2 * sum(LOSSES.values()) + READING + TRAINING + MIXED + DRAWING)
     for words in (False, True):
         for loss, cost in LOSSES.items():
             steps.begin(f"compiling {loss} for {'words' if words else 'numbers'}", cost)
@@ -98,13 +104,16 @@ def run_demo(
     steps.begin("reading docstrings", READING)
     texts = _docstrings(seed, 40 if quick else 400)
     tables = [_table(name, load, seed) for name, load in TABLES.items()]
-    tasks = [_toy(seed, 2_000 if quick else 30_000), *tables, texts]
+    mixed = _mixed("wine, mixed, holes", bundled.load_wine, seed, 5 if quick else 100)
+    tasks = [_toy(seed, 2_000 if quick else 30_000), *tables, mixed, texts]
 
     scores, fitted = [], {}
     for task in tasks:
         methods = _methods(task, seed, steps.epoch)
         for name, method in methods.items():
-            steps.begin(f"{task.name}: {name}", TRAINING / len(tasks) / len(methods))
+            slow = isinstance(method, TableClassifier)  # it compiles, too
+            cost = MIXED if slow else TRAINING / len(tasks) / len(methods)
+            steps.begin(f"{task.name}: {name}", cost)
             begun = time.perf_counter()
             with threadpool_limits(1):  # a fair race; and threads that wait for busy cores crawl
                 model = method.fit(_rows(task, method)[0], task.y)
@@ -129,6 +138,8 @@ class Calibrated:
 
 def _methods(task: Task, seed: int, callback: Callable) -> dict[str, Any]:
     """Fresh classifiers by name. Only the linear ones need their columns scaled."""
+    if task.mixed:
+        return _methods_of_tables(task, seed)
     ours = MultinomialNB if task.words else GaussianNB
     nll, ncll, hinge = (ours(loss=loss, random_state=seed, callback=callback) for loss in LOSSES)
     scale = "passthrough" if task.words else StandardScaler()
@@ -143,6 +154,28 @@ def _methods(task: Task, seed: int, callback: Callable) -> dict[str, Any]:
     if task.texts is not None:
         methods["discem TextClassifier"] = TextClassifier(random_state=seed)
     return methods
+
+
+def _methods_of_tables(task: Task, seed: int) -> dict[str, Any]:
+    """What takes categories and missing cells, by itself or with imputation."""
+    places = np.arange(task.X.shape[1])
+    numbers, levels = places[::2].tolist(), places[1::2].tolist()
+    columns = make_column_transformer(
+        (make_pipeline(StandardScaler(), SimpleImputer()), numbers),
+        (
+            make_pipeline(
+                SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore")
+            ),
+            levels,
+        ),
+    )
+    return {
+        "discem TableClassifier": TableClassifier(max_iter=task.epochs, random_state=seed),
+        "logistic regression, imputed": make_pipeline(columns, LogisticRegression(max_iter=1000)),
+        "HistGradientBoosting": HistGradientBoostingClassifier(
+            categorical_features=levels, random_state=seed
+        ),
+    }
 
 
 def _rows(task: Task, method: Any) -> tuple[Any, Any]:
@@ -177,6 +210,17 @@ def _table(name: str, load: Callable, seed: int) -> Task:
     X, y = load(return_X_y=True)
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.3, stratify=y, random_state=seed)
     return Task(name, X, y, X_test, y_test)
+
+
+def _mixed(name: str, load: Callable, seed: int, epochs: int) -> Task:
+    """A table of which every other column is cut into levels of as many rows each, with holes."""
+    X, y = load(return_X_y=True)
+    for j in range(1, X.shape[1], 2):
+        X[:, j] = np.searchsorted(np.quantile(X[:, j], np.arange(1, LEVELS) / LEVELS), X[:, j])
+    rng = np.random.default_rng(seed)
+    X = np.where(rng.uniform(size=X.shape) < HOLES, np.nan, X)
+    X, X_test, y, y_test = train_test_split(X, y, test_size=0.3, stratify=y, random_state=seed)
+    return Task(name, X, y, X_test, y_test, mixed=True, epochs=epochs)
 
 
 def _docstrings(seed: int, per_library: int) -> Task:

@@ -20,10 +20,10 @@ class ClassScore(NamedTuple):
 
 
 class Evaluation:
-    """Hits, misses and log-loss over labelled documents; those without a label are only counted.
+    """Hits, misses and log-loss over labelled documents, or rows; those without are only counted.
 
     A label that the model does not know is an error like any other, and no part of the log-loss,
-    which would be infinite.
+    which would be infinite. `noun` is what is counted.
 
     Examples
     --------
@@ -33,12 +33,12 @@ class Evaluation:
     (0.5, 1, [('spam', 'ham', 1)])
     """
 
-    def __init__(self, classes: Sequence[str]):
-        self.classes = list(classes)
+    def __init__(self, classes: Sequence[str], noun: str = "document"):
+        self.classes, self.noun = list(classes), noun
         self.unlabelled = 0
         self._places = {label: place for place, label in enumerate(self.classes)}
         self._pairs: Counter[tuple[str, str]] = Counter()  # (label, prediction)
-        self._loss = 0.0
+        self._loss, self._weighed = 0.0, 0
 
     def add(self, labels: Sequence[str | None], log_proba: np.ndarray) -> None:
         """Count a batch, given ``ln p(y | x)`` of its documents."""
@@ -48,12 +48,13 @@ class Evaluation:
                 self.unlabelled += 1
                 continue
             self._pairs[label, self.classes[place]] += 1
-            if label in self._places:
+            if label in self._places and row[self._places[label]] > -np.inf:
                 self._loss -= float(row[self._places[label]])
+                self._weighed += 1
 
     @property
     def documents(self) -> int:
-        """Labelled documents."""
+        """Labelled documents, or rows."""
         return self._pairs.total()
 
     @property
@@ -73,8 +74,7 @@ class Evaluation:
 
     @property
     def log_loss(self) -> float | None:
-        known = self.documents - sum(self.unknown.values())
-        return self._loss / known if known else None
+        return self._loss / self._weighed if self._weighed else None
 
     @property
     def macro_f1(self) -> float:
@@ -107,7 +107,7 @@ class Evaluation:
     def summary(self, confusions: int | None = None) -> dict[str, Any]:
         """All of it as plain data."""
         return {
-            "documents": self.documents,
+            f"{self.noun}s": self.documents,
             "unlabelled": self.unlabelled,
             "accuracy": self.accuracy,
             "log_loss": self.log_loss,

@@ -37,6 +37,8 @@ REFERENCE: dict[str, Any] = {"color": "#737373", "linewidth": 1.2, "linestyle": 
 """How to draw what curves are held against, such as the accuracy of another method."""
 
 _COLOURS = COLOURS[:2]
+_NOTHING = 1e-9  # what a missing cell adds, but for rounding
+_MARKERS = ("o", "s", "^", "D", "v", "P")
 _PALE = ("#A9CFE6", "#F3BC98")
 _DASHED: dict[str, Any] = {"linestyle": (0, (4, 2)), "linewidth": 1.4}
 _SOLID: dict[str, Any] = {"linestyle": "solid", "linewidth": 2.0}
@@ -240,6 +242,125 @@ def _key(figure: Any, classes: np.ndarray) -> None:
     figure.legend(
         patches + lines, names, loc="outside lower center", ncols=4, frameon=False, fontsize=9
     )
+
+
+def plot_removed(
+    shares: Sequence[float], figures: Mapping[str, Mapping[str, Sequence[float]]], title: str = ""
+) -> Any:
+    """What becomes of classifiers as cells of the test rows go missing, a panel for each figure.
+
+    Where methods differ by more than a factor of five, the scale is logarithmic.
+
+    Parameters
+    ----------
+    shares : sequence of float
+        Of the cells that are removed.
+    figures : mapping of str to mapping of str to sequence of float
+        By the name of the figure, such as "accuracy", and of the method: one number a share.
+        The first method is drawn in front of the others.
+    title : str, optional
+        A line above all panels.
+
+    Returns
+    -------
+    Figure
+        Of Matplotlib.
+
+    Examples
+    --------
+    >>> figure = plot_removed([0.0, 0.5], {"log-loss": {"ours": [0.2, 0.3], "LR": [0.2, 0.5]}})
+    >>> [len(axes.lines) for axes in figure.axes]
+    [2]
+    """
+    from matplotlib.ticker import LogLocator, NullLocator, PercentFormatter, StrMethodFormatter
+
+    with style():
+        figure, axes = panels(len(figures), height=3.2, sharex=True)
+        figure.suptitle(title, fontsize=10)
+        for panel, (name, curves) in zip(axes[0], figures.items(), strict=True):
+            for place, (method, values) in enumerate(curves.items()):
+                look = {"color": COLOURS[place % len(COLOURS)], "marker": _MARKERS[place % 6]}
+                width = {"linewidth": 2.6, "zorder": 3} if place == 0 else {"linewidth": 1.5}
+                panel.plot(shares, values, label=method, **look, **width)
+            panel.set(title=name, xlabel="test cells removed", xticks=shares)
+            panel.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+            seen = np.array([*curves.values()])
+            if seen.min() > 0 and seen.max() > 5 * seen.min():
+                panel.set(yscale="log", title=f"{name}, logarithmic scale")
+                panel.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+                panel.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+                panel.yaxis.set_minor_locator(NullLocator())
+        key(figure, axes[0, 0], columns=3)
+    return figure
+
+
+def plot_explanation(
+    why: Any, label: Any = None, other: Any = None, cells: Mapping[Any, Any] | None = None
+) -> Any:
+    """What each column adds to the log-odds of a class against another one.
+
+    Parameters
+    ----------
+    why : Explanation
+        Of a row, from `explain`.
+    label, other : class, optional
+        As for `Explanation.against`.
+    cells : mapping, optional
+        The row, whose values stand beside the names of the columns.
+
+    Columns that add nothing are left out.
+
+    Returns
+    -------
+    Figure
+        Of Matplotlib.
+
+    Examples
+    --------
+    >>> from discem import TableClassifier
+    >>> rows = [{"size": 1.0 + i % 3, "kind": "ab"[i % 2]} for i in range(60)]
+    >>> model = TableClassifier(random_state=0).fit(rows, [row["kind"] + "!" for row in rows])
+    >>> figure = plot_explanation(model.explain(rows[0]), cells=rows[0])
+    >>> len(figure.axes[0].patches)  # two columns, the intercept, and all of it
+    4
+    """
+    parts = {name: part for name, part in why.against(label, other) if abs(part) > _NOTHING}
+    one, two = (_place(why, each, place) for place, each in enumerate((label, other), start=1))
+    odds = float(why.scores[one] - why.scores[two])
+    before = float(why.intercept[one] - why.intercept[two])
+    names = [str(name) if cells is None else _cell(name, cells) for name in parts]
+    heights = [*parts.values(), before, odds]
+    colours = [COLOURS[0] if part > 0 else COLOURS[1] for part in parts.values()]
+    with style():
+        figure = new_figure(7.2, 1.0 + 0.3 * len(heights))
+        axes = figure.subplots()
+        places = range(len(heights))
+        bars = axes.barh(places, heights, color=[*colours, "#A6A6A6", "#404040"], height=0.7)
+        axes.bar_label(bars, [f"{height:+.2f}" for height in heights], padding=3, fontsize=8.5)
+        axes.set_yticks(places, [*names, "intercept", "all together"])
+        axes.tick_params(axis="y", length=0)
+        axes.axvline(0.0, color="#737373", linewidth=0.8)
+        axes.grid(False, axis="y")
+        axes.margins(x=0.12)
+        axes.invert_yaxis()
+        axes.set_title(f"Why {why.classes[one]}, and not {why.classes[two]}?")
+        axes.set_xlabel("log-odds")
+    return figure
+
+
+def _place(why: Any, label: Any, rank: int) -> int:
+    """Where a class stands, by default the one whose score has that rank."""
+    if label is None:
+        return int(np.argsort(-why.scores, kind="stable")[rank - 1])
+    return why.classes.tolist().index(label)
+
+
+def _cell(name: Any, cells: Mapping[Any, Any]) -> str:
+    cell = cells.get(name)
+    if cell is None or str(cell) in ("nan", "NaT", "<NA>"):
+        return f"{name} is missing"
+    text = f"{cell:.6g}" if isinstance(cell, float) else str(cell)
+    return f"{name} = {text.removesuffix(' 00:00:00')}"
 
 
 def percent(values: Sequence[float]) -> str:

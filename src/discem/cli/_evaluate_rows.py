@@ -1,0 +1,97 @@
+"""Predictions for rows of tables beside the truth, by a model or without one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from warnings import catch_warnings
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+
+from .. import TableClassifier
+from ..exceptions import InputError
+from ..io.cells import Content
+from ..io.table_files import table_of
+from ..report.evaluation import Evaluation
+from ._interrupts import Interrupts
+from ._models import class_names
+from ._screen import Meter, Warnings, counted
+from ._sources import Source
+from ._tables import (
+    Reader,
+    Roles,
+    features_of,
+    in_words_of_the_shell,
+    labels_of,
+    scored_rows,
+    step_of,
+)
+from ._training import check_labels
+
+
+def evaluate_rows(model: Any, source: Source, target: str | None, size: int) -> Evaluation:
+    """How good a model is on the rows of a table."""
+    roles = Roles.of(model, target, None)
+    reader = Reader(model, roles, Warnings("row"))
+    result = Evaluation(class_names(model), "row")
+    with Meter() as meter:
+        for rows, log_proba in scored_rows(model, reader, source.rows(size), meter):
+            result.add(labels_of(rows, roles), log_proba)
+    return result
+
+
+def cross_validate(
+    source: Source, roles: Roles, families: dict[str, str], n: int, seed: int
+) -> tuple[Evaluation, list[float]]:
+    """How good models are on rows that they were not trained on, and the accuracy of each."""
+    with Interrupts(), Meter(lines=True) as meter:
+        rows = source.whole(meter)
+        labels = labels_of(rows, roles)
+        check_labels(labels, "row", "auto")
+        contents = features_of(rows, roles, families)
+        known = np.flatnonzero([label is not None for label in labels])
+        y = np.array([labels[row] for row in known], dtype=str)
+        classes = np.unique(y).tolist()
+        result, accuracies = Evaluation(classes, "row"), []
+        result.unlabelled = len(labels) - len(known)
+        warnings = Warnings("row")
+        for fold, (train, held) in enumerate(_folds(y, n, seed), 1):
+            model = TableClassifier(
+                families=families or "auto",
+                density=False,
+                callback=_teller(meter, f"part {fold} of {n}"),
+                random_state=seed,
+            )
+            with in_words_of_the_shell(), warnings.told():
+                model.fit(_some(contents, known[train]), y[train])
+                found = model.predict_log_proba(_some(contents, known[held]))
+            log_proba = np.full((len(held), len(classes)), -np.inf)
+            log_proba[:, np.searchsorted(classes, class_names(model))] = found
+            result.add(y[held].tolist(), log_proba)
+            right = np.array(classes)[log_proba.argmax(axis=1)] == y[held]
+            accuracies.append(float(right.mean()))
+    return result, accuracies
+
+
+def _folds(y: np.ndarray, n: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The rows to train on and those held out, n times, with all classes in each if possible."""
+    most = int(np.unique(y, return_counts=True)[1].max())
+    if most < n:
+        raise InputError(f"--cv {n}: no class has more than {counted(most, 'row')}; give a smaller")
+    with catch_warnings(action="ignore", category=UserWarning):  # of classes with fewer rows
+        parts = StratifiedKFold(n, shuffle=True, random_state=seed)
+        return list(parts.split(np.empty((len(y), 0)), y))
+
+
+def _some(contents: dict[str, Content], rows: np.ndarray) -> Any:
+    return table_of({name: content.only(rows) for name, content in contents.items()})
+
+
+def _teller(meter: Meter, part: str) -> Callable[[Any, dict[str, Any]], None]:
+    """Tells of epochs."""
+
+    def tell(_: Any, record: dict[str, Any]) -> None:
+        meter.tell(f"{part}, {step_of(record)}", None, record["loss"])
+
+    return tell

@@ -1,0 +1,125 @@
+"""Fitting tables, in memory or as a stream."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+
+from ..io.table_files import Rows, table_of
+from ..io.tables import Layout
+from ._screen import Meter, Warnings, counted, one_line, screen
+from ._sources import Source
+from ._tables import (
+    Reader,
+    Roles,
+    features_of,
+    in_words_of_the_shell,
+    labels_of,
+    step_of,
+)
+from ._training import Job, Learnt, Sizes, check_first_labels, check_labels
+
+if TYPE_CHECKING:
+    from .. import TableClassifier
+
+_SHOWN = 60  # columns
+_CHOSEN = ("n_components", "loss", "hide", "missing", "prior_strength", "temperature")
+_CALLED = {"n_components": "components", "prior_strength": "prior strength"}
+
+
+def fit_table(job: Job, source: Source, roles: Roles, sizes: Sizes | None) -> str:
+    """Train on the rows of a table, and tell what was learnt."""
+    if sizes is not None:
+        return _stream(job, source, roles, sizes)
+    model = job.model
+    with Meter(lines=True) as meter:
+        rows = source.whole(meter)
+    labels = labels_of(rows, roles)
+    check_labels(labels, "row", model.loss)
+    table = table_of(features_of(rows, roles, model.families))
+    del rows  # whose cells are in the table
+    with in_words_of_the_shell():
+        _show_columns(Layout.learn(table, model.families).families_)
+
+    def show(model: TableClassifier, record: dict[str, Any]) -> None:
+        share = record["epoch"] / model.max_iter if record["stage"] == "fit" else None
+        rate = len(labels) / max(record["seconds"], 1e-9)
+        meter.tell(step_of(record), share, record["loss"], rate=rate, noun="row")
+
+    model.callback = show
+    with Meter(lines=True) as meter, in_words_of_the_shell():
+        meter.tell(f"beginning with {counted(len(labels), 'row')}")
+        job.whole(lambda: model.fit(table, labels))
+    return _summary(model, len(labels))
+
+
+def _stream(job: Job, source: Source, roles: Roles, sizes: Sizes) -> str:
+    model = job.model
+    resumed = model.__sklearn_is_fitted__()
+    lesson = _Lesson(model, roles, job.warnings)
+    with Meter(lines=True) as meter:
+        job.stream(source.rows(sizes.batch), lesson.teach, sizes.save_every, meter)
+    if not resumed:
+        _show_columns(model.families_)
+    told = _summary(model, int(model.stream_["rows"]))
+    accuracy = lesson.accuracy
+    return told if accuracy is None else f"{told}; progressive accuracy {accuracy:.4f}"
+
+
+class _Lesson:
+    """Batches of a stream; each is predicted before it is learnt."""
+
+    def __init__(self, model: TableClassifier, roles: Roles, warnings: Warnings):
+        self.model, self.roles, self.warnings = model, roles, warnings
+        self.reader: Reader | None = None
+        self.right = self.labelled = 0
+
+    def teach(self, rows: Rows) -> Learnt:
+        model, labels = self.model, labels_of(rows, self.roles)
+        with in_words_of_the_shell():
+            if model.__sklearn_is_fitted__():
+                self.reader = self.reader or Reader(model, self.roles, self.warnings)
+                table = self.reader.table(rows)
+                found = map(str, model.predict(table).tolist())
+                pairs = [pair for pair in zip(found, labels, strict=True) if pair[1] is not None]
+                self.right += sum(one == other for one, other in pairs)
+                self.labelled += len(pairs)
+            else:
+                check_first_labels(labels, "row")
+                table = table_of(features_of(rows, self.roles, model.families))
+            model.partial_fit(table, labels)
+        return Learnt(len(rows), model.history_[-1]["loss"], self.accuracy)
+
+    @property
+    def accuracy(self) -> float | None:
+        return self.right / self.labelled if self.labelled else None
+
+
+# --- what is told ---------------------------------------------------------------------------------
+
+
+def _show_columns(families: dict[Any, str]) -> None:
+    """What each column was taken for."""
+    console, table = screen(), Table("column", "taken for", "because")
+    for name, told in list(families.items())[:_SHOWN]:
+        family, _, why = told.partition(": ")
+        table.add_row(one_line(str(name)), family, why)
+    console.print(table)
+    if len(families) > _SHOWN:
+        console.print(f"and {len(families) - _SHOWN:,} columns more", soft_wrap=True)
+
+
+def _summary(model: TableClassifier, rows: int) -> str:
+    """What was learnt, and how."""
+    chosen = model.chosen_
+    told = f"{counted(rows, 'row')}, {counted(len(model.classes_), 'class')}"
+    for name in _CHOSEN:
+        value = chosen[name]
+        shown = f"{value:.3g}" if isinstance(value, float) else value
+        told += f", {_CALLED.get(name, name)} {shown}"
+    if "epochs" in chosen:
+        told += f", epochs {chosen['epochs']}"
+    if "trials" in chosen:
+        told += f"; chosen by {len(chosen['trials'])} trials on {chosen['held_out']:,} held out"
+    return told

@@ -1,0 +1,56 @@
+"""The files that a command reads: documents, or the rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..exceptions import InputError
+from ..io.documents import Document, Labels, NoColumnError, read_documents
+from ..io.sources import check_sources
+from ._screen import Meter, Pace
+
+if TYPE_CHECKING:
+    from ..io.table_files import Rows
+
+
+class Source(NamedTuple):
+    """Files by their names, and what was said of them."""
+
+    data: list[str]
+    format: str | None
+    max_size: int
+
+    def check(self) -> None:
+        """See that there are such files: better before the work."""
+        check_sources(self.data, self.format)
+
+    def documents(
+        self, text: str | None, label: str | None, hint: str, labels: Labels = "required"
+    ) -> Iterator[Document]:
+        """Their documents; the hint is for a file that has not the columns of any."""
+        try:
+            yield from read_documents(
+                self.data,
+                format=self.format,
+                text=text or "text",
+                label=label or "label",
+                labels=labels,
+                max_size=self.max_size,
+            )
+        except NoColumnError as error:
+            raise InputError(f"{error}; {hint}") from error
+
+    def rows(self, size: int) -> Iterator[Rows]:
+        """Their rows, so many at a time."""
+        from ..io.table_files import read_rows
+
+        return read_rows(self.data, format=self.format, size=size, max_size=self.max_size)
+
+    def whole(self, meter: Meter) -> Rows:
+        """All of their rows."""
+        pace, parts = Pace(meter, "reading", "row"), []
+        for rows in self.rows(1000):
+            parts.append(rows)
+            pace.passed(len(rows))
+        return parts[0].joined(parts[1:])

@@ -1,0 +1,183 @@
+"""Threads: the rows of a pass in parts, one a thread, whose states are averaged.
+
+A round is this: every thread copies the state and takes the steps of its part of the rows, with
+the prior and the units of the whole; then the state is the mean of theirs, over their expected
+statistics, whose set is convex. Compiled code does not hold Python's lock, so the parts are learnt
+at the same time. Which thread is done first does not matter: the result is the same to the last
+bit for the same number of parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from threading import Event
+from typing import Any
+
+import numpy as np
+
+from ..exceptions import OptionError
+from ..families import family_of
+from ..figures import FIGURES
+from ..io.rows import copied
+from ..models import make_room, mean_of, n_classes, work_per_cell
+from ._protocol import Data, Done, Engine, Rule
+from .sequential import Part, Sequential, score_all, take_steps
+
+_PAYS = 2.0  # visits of a part for each number of the state, which is copied and averaged
+_FIRST, _LATER = 4.0, 30.0  # .. in a round, where rows are many: the first ones, and the longest
+_OF_A_CLASS = 60  # rows of a part, in the mean: rarer classes are learnt by few parts only
+_GROWTH = 0.2  # of all rows so far, to be seen until the next average: steps become smaller
+_SCORED = 2e6  # visits of a prediction that are worth another thread
+
+
+class Threads(Sequential):
+    """Rows in parts, one a thread; few rows stay on one.
+
+    Parameters
+    ----------
+    n_jobs : int
+        The most threads, and parts, there are.
+    """
+
+    needs: tuple[str, ...] = (*Sequential.needs, "mean_of")
+
+    def __init__(self, n_jobs: int):
+        self.n_jobs = n_jobs
+
+    def __repr__(self) -> str:
+        return f"Threads({self.n_jobs})"
+
+    def parts(self, state: Any, rows: Any, n_rows: int) -> int:
+        """In how many parts so many rows are learnt: as many as are worth it."""
+        family = family_of(state.features)
+        least = max(family.least_visits, _PAYS * _size(state))
+        visits = n_rows * _visits_per_row(state, rows)
+        few = max(family.least_rows, _OF_A_CLASS * n_classes(state))
+        return max(min(self.n_jobs, int(visits / least), n_rows // few), 1)
+
+    def learn(
+        self, state, rule: Rule, t: int, data: Data, order, figures, chunk: int = 0
+    ) -> Iterator[Done]:
+        """Take one pass over the rows in `order`, in rounds; see `Engine`.
+
+        It needs memory for a state of each part, beside the one before and the mean.
+        """
+        n_batches = -(-len(order) // rule.batch)
+        parts = min(self.parts(state, data.rows, len(order)), n_batches)
+        if parts == 1:
+            yield from super().learn(state, rule, t, data, order, figures, chunk)
+            return
+        begun, stop = t, Event()
+
+        def train(place: int, first: int, last: int) -> tuple[Any, int, np.ndarray]:
+            """A state that has learnt a part of a round, the rows of it, and their figures."""
+            own, seen = copied(state), np.zeros(len(FIGURES))
+            rows = _deal(order[first:last], rule.batch, place, parts)
+            for _ in take_steps(own, rule, t, data, rows, seen, chunk, Part(place, parts)):
+                if stop.is_set():
+                    break
+            return own, len(rows), seen
+
+        with ThreadPoolExecutor(parts) as pool:
+            try:
+                begins = self._rounds(state, rule, t, data, len(order), parts, chunk)
+                for first, last in pairwise(begins):
+                    jobs = [pool.submit(train, place, first, last) for place in range(parts)]
+                    ends = [job.result() for job in jobs]
+                    states, sizes, seen = zip(*ends, strict=True)
+                    state = mean_of(states, sizes, pool.map)
+                    del jobs, ends, states
+                    for each in seen:
+                        figures += each
+                    t = begun - (-last // rule.batch)
+                    yield Done(state, t, last)
+            except MemoryError as error:
+                raise MemoryError(
+                    f"n_jobs={self.n_jobs}: {parts} threads need memory for {parts + 2} models "
+                    f"of {8e-6 * _size(state):.0f} MB each; use fewer"
+                ) from error
+            finally:
+                stop.set()
+
+    def _rounds(
+        self, state: Any, rule: Rule, t: int, data: Data, n_rows: int, parts: int, chunk: int
+    ) -> list[int]:
+        """Where rounds begin, and where the last ends.
+
+        Parts that are far apart are of little use to each other, and training goes furthest at
+        first: so rounds are short at first, and longer as steps become smaller. But to average
+        takes time, too, and nobody should wait long for an interruption to be heard.
+        """
+        rows_of_state = _size(state) / _visits_per_row(state, data.rows)
+        few = family_of(state.features).least_rows / 4
+        least = max(_FIRST * rows_of_state, few, rule.batch)
+        most, begins = max(_LATER * rows_of_state, chunk or n_rows, least), [0]
+        while begins[-1] < n_rows:
+            so_far = t * rule.batch + begins[-1]
+            size = parts * min(max(least, _GROWTH * so_far / parts), most)
+            if n_rows - begins[-1] < 1.5 * size:  # no short one at the end
+                size = n_rows
+            size = -(-int(size) // rule.batch) * rule.batch
+            begins.append(min(begins[-1] + size, n_rows))
+        return begins
+
+    def score(self, model, rows, order=None) -> np.ndarray:
+        """The scores ``ln p(y=k, x)`` of all rows, or of those in `order`, as (n, K)."""
+        chosen = np.arange(rows.n_rows) if order is None else order
+        parts = int(len(chosen) * _visits_per_row(model, rows) / _SCORED)
+        parts = min(self.n_jobs, parts, len(chosen))
+        if parts < 2:
+            return super().score(model, rows, chosen)
+        scores, ends = np.empty((len(chosen), n_classes(model))), np.arange(parts + 1)
+        ends = ends * len(chosen) // parts
+
+        def write(place: int) -> None:
+            own = slice(ends[place], ends[place + 1])
+            score_all(model, rows, chosen[own], make_room(model, rows, 1), scores[own])
+
+        with ThreadPoolExecutor(parts) as pool:
+            for _ in pool.map(write, range(parts)):
+                pass
+        return scores
+
+
+def _deal(order: np.ndarray, batch: int, place: int, parts: int) -> np.ndarray:
+    """The rows of each of the batches that a part takes, one after the other in turns."""
+    if batch == 1:
+        return np.ascontiguousarray(order[place::parts])
+    return order[np.arange(len(order)) // batch % parts == place]
+
+
+def _size(state: Any) -> int:
+    """How many numbers a state holds."""
+    if isinstance(state, tuple):
+        return sum(_size(part) for part in state)
+    return state.size if isinstance(state, np.ndarray) else 0
+
+
+def _visits_per_row(state: Any, rows: Any) -> float:
+    """How many numbers of a model the usual row is held against."""
+    return max(rows.n_cells / max(rows.n_rows, 1) * work_per_cell(state), 1.0)
+
+
+def count_jobs(n_jobs: Any) -> int:
+    """How many threads `n_jobs` is: None is one, -1 as many as there are cores, -2 one less."""
+    if n_jobs is None:
+        return 1
+    if not isinstance(n_jobs, int | np.integer) or isinstance(n_jobs, bool) or n_jobs == 0:
+        raise OptionError(f"n_jobs={n_jobs!r} must be None, a whole number >= 1, or -1: all cores")
+    if n_jobs > 0:
+        return int(n_jobs)
+    from joblib import cpu_count
+
+    return max(cpu_count() + 1 + int(n_jobs), 1)
+
+
+def with_jobs(engine: Engine, n_jobs: Any) -> Engine:
+    """An engine of so many threads; the one that is there, if it has as many."""
+    jobs = count_jobs(n_jobs)
+    if jobs == getattr(engine, "n_jobs", 1):
+        return engine
+    return Threads(jobs) if jobs > 1 else Sequential()

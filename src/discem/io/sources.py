@@ -1,0 +1,267 @@
+"""Files of lines, of cells and of objects: what names tell, and what is wrong where."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import math
+import os
+import sys
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+from ..exceptions import DiscemError, InputError, MissingExtraError
+
+STDIN = "-"
+_FORMATS = {
+    ".txt": "txt",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",  # what many call their JSON lines; a real array is refused in line 1
+    ".parquet": "parquet",
+}
+FORMATS = tuple(dict.fromkeys(_FORMATS.values()))
+_MEGABYTE = 2**20
+_LEAST = 64  # bytes that a document takes in memory besides its text
+_MOST_TIMES = 100  # that packed text comes to its size: prose 3, logs 20, what is made to harm 1000
+_DELIMITERS = (",", ";", "\t", "|")
+
+Item = TypeVar("Item")
+
+
+def batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """Lists of `size` items, the last maybe shorter; an error comes after what came before it.
+
+    Examples
+    --------
+    >>> list(batches("abcde", 2))
+    [['a', 'b'], ['c', 'd'], ['e']]
+    """
+    batch: list[Item] = []
+    try:
+        for item in items:
+            batch.append(item)
+            if len(batch) == size:
+                full, batch = batch, []
+                yield full
+    except DiscemError:  # of a bad line, say
+        if batch:
+            yield batch
+        raise
+    if batch:
+        yield batch
+
+
+def guess_format(name: str) -> str | None:
+    """The format that a file's name tells, if any."""
+    return _FORMATS.get(Path(name.removesuffix(".gz")).suffix)
+
+
+def find_format(name: str, given: str | None) -> str:
+    if given is not None and given not in FORMATS:
+        raise InputError(f"format {given!r} is unknown: use {', '.join(FORMATS)}")
+    format = given or ("txt" if name == STDIN else guess_format(name))
+    if name != STDIN and os.path.isdir(name):
+        raise InputError(f"{name}: it is a folder; give the files in it")
+    if format is None:
+        raise InputError(
+            f"{name}: its name does not tell the format; add --format, one of {', '.join(FORMATS)}"
+        )
+    if format == "parquet" and (name == STDIN or name.endswith(".gz")):
+        raise InputError(f"{shown_name(name)}: Parquet is read from a file of its own, not packed")
+    if name != STDIN and not os.path.exists(name):
+        raise InputError(f"{name}: there is no such file")
+    return format
+
+
+def check_sources(paths: Iterable[str], format: str | None) -> None:
+    """See that there are such files, and that their formats are known."""
+    for path in paths:
+        find_format(path, format)
+
+
+def shown_name(name: str) -> str:
+    return "standard input" if name == STDIN else name
+
+
+def listed(names: Iterable[str]) -> str:
+    return ", ".join(map(repr, names)) or "none"
+
+
+# --- lines ----------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[IO[bytes]]:
+    if path == STDIN:
+        if sys.stdin is None:
+            raise InputError("standard input: it is closed")
+        yield sys.stdin.buffer
+    else:
+        with gzip.open(path) if path.endswith(".gz") else open(path, "rb") as file:
+            yield file  # type: ignore[misc]
+
+
+def read_lines(path: str, max_size: int) -> Iterator[str]:
+    """Lines with their ends; decoded one by one, so that an error can name its line."""
+    number = unpacked = 0
+    longest = max_size * _MEGABYTE
+    most = _most_unpacked(path, max_size) if path.endswith(".gz") else math.inf
+    try:
+        with _opened(path) as file:
+            while line := file.readline(longest + 1):
+                number += 1
+                unpacked += len(line) + _LEAST
+                if len(line) > longest:
+                    raise InputError(
+                        f"{shown_name(path)}, line {number}: longer than {max_size} MB; "
+                        "raise --max-size if that is right"
+                    )
+                if unpacked > most:
+                    raise _too_much(path, max_size)
+                yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{shown_name(path)}, line {number}: cannot be read as UTF-8 text: {error.reason} "
+            f"at byte {error.start + 1} of the line"
+        ) from error
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        after = f" after line {number}" if number else ""
+        raise InputError(f"{shown_name(path)} cannot be read{after}: {reason}") from error
+
+
+def _most_unpacked(path: str, max_size: int) -> float:
+    """Bytes that a packed file may come to; of what has no size, such as a pipe, any number."""
+    packed = os.path.getsize(path) if os.path.isfile(path) else math.inf
+    return max(max_size * _MEGABYTE, _MOST_TIMES * packed)
+
+
+def _too_much(path: str, max_size: int) -> InputError:
+    return InputError(
+        f"{path}: unpacks to more than {max_size} MB and than {_MOST_TIMES} times its size; "
+        "raise --max-size if that is right"
+    )
+
+
+# --- cells ----------------------------------------------------------------------------------------
+
+
+def csv_rows(
+    path: str, max_size: int, delimiter: str = "", tight: bool = False
+) -> Iterator[tuple[int, list[str]]]:
+    """The header and the rows, each as long as that, with the number of the line that ends it.
+
+    Without a delimiter it is the comma, or what else the header has if that has none; `tight` drops
+    blanks before a cell.
+    """
+    csv.field_size_limit(min(max_size * _MEGABYTE, 2**31 - 1))  # 128 KiB unless told
+    lines = read_lines(path, max_size)
+    first = next(lines, "")
+    delimiter = delimiter or next((each for each in _DELIMITERS if each in first), ",")
+    rows = csv.reader(
+        chain((first,), lines), delimiter=delimiter, strict=True, skipinitialspace=tight
+    )
+    try:
+        header = next(rows, [])
+        if not header:
+            return
+        yield rows.line_num, header
+        for row in rows:
+            if not row:
+                continue  # an empty line
+            if len(row) != len(header):
+                raise InputError(
+                    f"{shown_name(path)}, line {rows.line_num}: {len(row)} columns, but the header "
+                    f"has {len(header)}; quote a field that holds {delimiter!r}"
+                )
+            yield rows.line_num, row
+    except csv.Error as error:
+        hint = "; raise --max-size if that is right" if "field limit" in str(error) else ""
+        raise InputError(f"{shown_name(path)}, line {rows.line_num}: {error}{hint}") from error
+
+
+# --- objects --------------------------------------------------------------------------------------
+
+
+def json_objects(
+    path: str, max_size: int, wanted: tuple[str, ...] = ()
+) -> Iterator[tuple[int, dict[str, Any], str]]:
+    """The JSON object of every line, with the number of the line, and the line itself.
+
+    Of the fields that are `wanted`, or of all, there may not be two of a name.
+    """
+    fields_of = partial(_distinct, wanted)
+    for number, line in enumerate(read_lines(path, max_size), 1):
+        if not line.strip():
+            continue
+        where = f"{shown_name(path)}, line {number}"
+        try:
+            fields = json.loads(line, object_pairs_hook=fields_of)
+        except RecursionError as error:
+            raise InputError(f"{where}: cannot be read as JSON: it is nested too deep") from error
+        except ValueError as error:
+            reason = str(error).split("; use sys.")[0]  # what Python says of endless numbers
+            raise InputError(f"{where}: cannot be read as JSON: {reason}") from error
+        if not isinstance(fields, dict):
+            raise InputError(f"{where}: expected a JSON object, got {line.strip()[:20]!r}")
+        yield number, fields, line
+
+
+def _distinct(wanted: tuple[str, ...], pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The fields of a JSON object, of which the last would win if there were two of a name."""
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        names = [name for name, _ in pairs]
+        for name in wanted or names:
+            if names.count(name) > 1:
+                raise ValueError(f"more than one field is named {name!r}")
+    return fields
+
+
+def label_of(value: Any, where: str) -> str | None:
+    """A label, which is text; None if there is none."""
+    if isinstance(value, bool | int):
+        value = json.dumps(value)
+    elif isinstance(value, float):
+        value = None if value != value else json.dumps(value)  # NaN is a missing cell
+    if value is not None and not isinstance(value, str):
+        raise InputError(f"{where}: expected one label, got {str(value)[:20]!r}")
+    return value or None
+
+
+# --- Parquet --------------------------------------------------------------------------------------
+
+
+@contextmanager
+def parquet_file(path: str) -> Iterator[Any]:
+    """A Parquet file that is open; what goes wrong with it in the block is said in one line."""
+    try:
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
+    except ImportError as error:
+        raise MissingExtraError(
+            "Parquet files need pyarrow: pip install 'discem[parquet]'"
+        ) from error
+    try:
+        with ParquetFile(path) as file:
+            yield file
+    except (ArrowException, OSError, UnicodeError) as error:
+        raise InputError(f"{path} cannot be read as Parquet: {error}") from error
+
+
+def check_unpacked(metadata: Any, wanted: list[str], path: str, max_size: int) -> None:
+    """Of the columns that are wanted, what the file says that they unpack to."""
+    groups = (metadata.row_group(place) for place in range(metadata.num_row_groups))
+    columns = (group.column(place) for group in groups for place in range(group.num_columns))
+    sizes = (each.total_uncompressed_size for each in columns if each.path_in_schema in wanted)
+    if sum(sizes) > _most_unpacked(path, max_size):
+        raise _too_much(path, max_size)

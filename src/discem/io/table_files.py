@@ -1,0 +1,356 @@
+"""Tables out of files, some rows at a time: CSV, JSON lines and Parquet."""
+
+from __future__ import annotations
+
+import os
+import re
+from abc import ABC, abstractmethod
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..exceptions import InputError
+from .cells import Content, read_objects, shown
+from .columns import Column
+from .frames import Table, check_table
+from .sources import (
+    FORMATS,
+    STDIN,
+    batches,
+    check_unpacked,
+    csv_rows,
+    find_format,
+    json_objects,
+    label_of,
+    listed,
+    parquet_file,
+    shown_name,
+)
+from .texts import is_missing, read_texts
+
+_KINDS = tuple(format for format in FORMATS if format != "txt")
+_INDEX = re.compile("__index_level_[0-9]+__")  # what pandas leaves in Parquet files
+_END = "\0"
+
+
+class Piece(NamedTuple):
+    """Rows that came one after the other out of a file."""
+
+    path: str
+    word: str  # what a number counts, "line" or "row"
+    numbers: Sequence[int]
+
+
+class Rows(ABC):
+    """Rows of files, by columns, whose cells are as the files have them until they are asked."""
+
+    complete = True  # whether all rows have all columns
+
+    def __init__(self, columns: dict[str, Any], pieces: list[Piece]):
+        self.columns, self.pieces = columns, pieces
+        self._ends = np.cumsum([len(piece.numbers) for piece in pieces]).tolist()
+
+    def __len__(self) -> int:
+        return self._ends[-1]
+
+    @property
+    def path(self) -> str:
+        """The first file."""
+        return shown_name(self.pieces[0].path)
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.columns)
+
+    def place(self, row: int) -> str:
+        """A row in a message."""
+        which = bisect_right(self._ends, row)
+        piece = self.pieces[which]
+        number = piece.numbers[row - (self._ends[which] - len(piece.numbers))]
+        return f"{shown_name(piece.path)}, {piece.word} {number:,}"
+
+    @abstractmethod
+    def cells(self, name: str) -> list[Any]:
+        """The cells of a column, as Python has them; None is missing."""
+
+    @abstractmethod
+    def content(self, name: str, kind: str | None = None, given: bool = False) -> Content:
+        """The cells of a column, as models read them.
+
+        `kind` is what they must be, see `read_texts`; `given` says that the family is.
+        """
+
+    def labels(self, name: str) -> list[str | None]:
+        """The cells of a column as labels, which are texts."""
+        cells = enumerate(self.cells(name))
+        return [label_of(cell, f"{self.place(row)}, {name!r}") for row, cell in cells]
+
+    def joined(self, others: list[Any]) -> Rows:
+        """These rows and those that follow, which are of the same columns and kind."""
+        every = [self, *others]
+        for rows in others:
+            self._check_like(rows)
+        pieces = [piece for rows in every for piece in rows.pieces]
+        columns = {name: self._chain([rows.columns[name] for rows in every]) for name in self.names}
+        return type(self)(columns, pieces)
+
+    def _check_like(self, rows: Rows) -> None:
+        if type(rows) is not type(self):
+            raise InputError(f"{rows.path}: not of the format of {self.path}: give files of one")
+        lacking = [name for name in self.columns if name not in rows.columns]
+        more = [name for name in rows.columns if name not in self.columns]
+        if lacking or more:
+            what = f"there is no {listed(lacking)}" if lacking else f"there is also {listed(more)}"
+            raise InputError(f"{rows.path}: its columns are not those of {self.path}: {what}")
+
+    @staticmethod
+    @abstractmethod
+    def _chain(parts: list[Any]) -> Any:
+        """A column out of its parts."""
+
+
+class TextRows(Rows):
+    """Rows of texts; each column is one text, for memory's sake, of cells that end with a NUL."""
+
+    @classmethod
+    def of(cls, names: list[str], rows: list[tuple[int, list[str]]], path: str) -> TextRows:
+        piece = Piece(path, "line", [number for number, _ in rows])
+        columns = zip(*(row for _, row in rows), strict=True)
+        kept = {name: _END.join(cells) for name, cells in zip(names, columns, strict=True) if name}
+        for name, text in kept.items():
+            if text.count(_END) != len(rows) - 1:
+                raise InputError(f"{shown_name(path)}, column {name!r}: a cell holds a NUL")
+        return cls(kept, [piece])
+
+    def cells(self, name: str) -> list[Any]:
+        cells = self.columns[name].split(_END)
+        return [None if is_missing(cell) else cell.strip() for cell in cells]
+
+    def content(self, name: str, kind: str | None = None, given: bool = False) -> Content:
+        cells = self.columns[name].split(_END)
+        return read_texts(cells, name, self.place, kind=kind, given=given)
+
+    @staticmethod
+    def _chain(parts: list[Any]) -> str:
+        return _END.join(parts)
+
+
+class ObjectRows(Rows):
+    """Rows of what JSON has: numbers, texts, truths; a field that is not there is missing."""
+
+    complete = False
+
+    @classmethod
+    def of(cls, rows: list[tuple[int, dict[str, Any], str]], path: str) -> ObjectRows:
+        names = dict.fromkeys(name for _, fields, _ in rows for name in fields)
+        columns = {name: [fields.get(name) for _, fields, _ in rows] for name in names}
+        return cls(columns, [Piece(path, "line", [number for number, _, _ in rows])])
+
+    def cells(self, name: str) -> list[Any]:
+        return self.columns[name]
+
+    def content(self, name: str, kind: str | None = None, given: bool = False) -> Content:
+        cells = self.columns[name]
+        known = "" if kind is None else "text" if kind in ("level", "date") else "numbers"
+        kinds = {each: _JSON_KINDS.get(each) for each in set(map(type, cells))}
+        if {*kinds.values(), known} - {""} not in ({"text"}, {"numbers"}, set()):
+            self._refuse(name, kinds, known)
+        if str in kinds:
+            return read_texts(cells, name, self.place, kind=kind, typed=True)
+        return read_objects(cells, f"column {name!r}")
+
+    def _refuse(self, name: str, kinds: dict[type, str | None], known: str) -> None:
+        """Name the first cell that is not as those before it, or as a model knows them."""
+        for row, cell in enumerate(self.columns[name]):
+            kind = kinds[type(cell)]
+            if kind is None:
+                raise InputError(
+                    f"{self.place(row)}, column {name!r}: {shown(cell)} is nested; a cell is a "
+                    "number, a text, true, false or null"
+                )
+            if kind and known and kind != known:
+                raise InputError(
+                    f"{self.place(row)}, column {name!r}: {shown(cell)}, but the column holds "
+                    f"{known}; make all of its cells of one kind, or null"
+                )
+            known = known or kind
+
+    def joined(self, others: list[Any]) -> Rows:
+        every = [self, *others]
+        names = dict.fromkeys(name for rows in every for name in rows.columns)
+        for rows in every:
+            for name in names:
+                rows.columns.setdefault(name, [None] * len(rows))
+        return super().joined(others)
+
+    @staticmethod
+    def _chain(parts: list[Any]) -> list[Any]:
+        return [cell for part in parts for cell in part]
+
+
+_JSON_KINDS = {type(None): "", bool: "numbers", int: "numbers", float: "numbers", str: "text"}
+
+
+class ArrowRows(Rows):
+    """Rows of pyarrow's arrays."""
+
+    def cells(self, name: str) -> list[Any]:
+        cells = self.columns[name].to_pylist()
+        return [None if cell != cell else cell for cell in cells]
+
+    def content(self, name: str, kind: str | None = None, given: bool = False) -> Content:
+        import pyarrow as pa
+
+        try:
+            return check_table(pa.table({name: self.columns[name]})).content(0)
+        except InputError as error:
+            raise InputError(f"{self.path}: {error}") from error
+
+    def joined(self, others: list[Any]) -> Rows:
+        for rows in others:
+            for name, cells in self.columns.items():
+                if name in rows.columns and rows.columns[name].type != cells.type:
+                    raise InputError(
+                        f"{rows.path}: column {name!r} holds {rows.columns[name].type}, "
+                        f"and in {self.path} it holds {cells.type}: make them of one type"
+                    )
+        return super().joined(others)
+
+    @staticmethod
+    def _chain(parts: list[Any]) -> Any:
+        import pyarrow as pa
+
+        return pa.chunked_array(parts)
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def read_rows(
+    paths: Sequence[str | os.PathLike[str]],
+    *,
+    format: str | None = None,
+    size: int = 1000,
+    max_size: int = 64,
+) -> Iterator[Rows]:
+    r"""Read the rows of tables, so many at a time, as they are asked for.
+
+    Formats are csv and tsv (with a header), jsonl (an object per line) and parquet. A name that
+    ends in ``.gz`` is unpacked. A column without a name, as pandas writes its index, is left out.
+
+    Parameters
+    ----------
+    paths : sequence of paths
+        "-" is the standard input.
+    format : {"csv", "tsv", "jsonl", "parquet"}, optional
+        By default what the name ends in.
+    size : int
+        How many rows are read at a time.
+    max_size : int
+        See `discem.io.documents.read_documents`.
+
+    Yields
+    ------
+    Rows
+        Of one file each.
+
+    Raises
+    ------
+    InputError
+        Naming the file, the line and the column.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "fruit.csv")
+    ...     length = path.write_text("kind, size\npear, 3\nplum, ?\n")
+    ...     (rows,) = read_rows([path])
+    >>> rows.cells("kind"), rows.content("size").values
+    (['pear', 'plum'], array([ 3., nan]))
+    """
+    names = [os.fspath(path) for path in paths]
+    formats = [_find_table(name, format) for name in names]
+    return _read_all(list(zip(names, formats, strict=True)), size, max_size)
+
+
+def _find_table(name: str, given: str | None) -> str:
+    format = find_format(name, given)
+    if format == "txt" and name == STDIN and not given:
+        raise InputError(f"standard input: add --format, one of {', '.join(_KINDS)}")
+    if format == "txt":
+        raise InputError(f"{shown_name(name)}: a table is {', '.join(_KINDS)}, not txt")
+    return format
+
+
+def _read_all(sources: list[tuple[str, str]], size: int, max_size: int) -> Iterator[Rows]:
+    for path, format in sources:
+        empty = True
+        for rows in _READERS[format](path, size, max_size):
+            empty = False
+            yield rows
+        if empty:
+            raise InputError(f"{shown_name(path)}: no rows in it")
+
+
+def _read_csv(path: str, size: int, max_size: int, delimiter: str = "") -> Iterator[Rows]:
+    rows = csv_rows(path, max_size, delimiter, tight=True)
+    _, header = next(rows, (0, []))
+    names = [name.strip() for name in header]
+    _check_names(names, path)
+    for batch in batches(rows, size):
+        yield TextRows.of(names, batch, path)
+
+
+def _read_tsv(path: str, size: int, max_size: int) -> Iterator[Rows]:
+    return _read_csv(path, size, max_size, "\t")
+
+
+def _read_jsonl(path: str, size: int, max_size: int) -> Iterator[Rows]:
+    for batch in batches(json_objects(path, max_size), size):
+        yield ObjectRows.of(batch, path)
+
+
+def _read_parquet(path: str, size: int, max_size: int) -> Iterator[Rows]:
+    with parquet_file(path) as file:
+        names = [name for name in file.schema_arrow.names if not _INDEX.fullmatch(name)]
+        _check_names(names, path)
+        check_unpacked(file.metadata, names, path, max_size)
+        done = 0
+        for batch in file.iter_batches(size, columns=names):
+            piece = Piece(path, "row", range(done + 1, done + len(batch) + 1))
+            done += len(batch)
+            yield ArrowRows(dict(zip(batch.schema.names, batch.columns, strict=True)), [piece])
+
+
+def _check_names(names: list[str], path: str) -> None:
+    for name in names:
+        if name and names.count(name) > 1:
+            raise InputError(f"{shown_name(path)}: more than one column is named {name!r}")
+
+
+_READERS: dict[str, Callable[[str, int, int], Iterator[Rows]]] = {
+    "csv": _read_csv,
+    "tsv": _read_tsv,
+    "jsonl": _read_jsonl,
+    "parquet": _read_parquet,
+}
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def table_of(contents: dict[str, Content]) -> Table:
+    """A table of columns that were read."""
+    columns = list(contents.values())
+    shape = len(columns[0].values) if columns else 0, len(columns)
+    return Table("dicts", list(contents), shape, columns.__getitem__, lambda content, _: content)
+
+
+def kind_of(column: Column) -> str:
+    """What the cells of a column must be that a model knows, see `read_texts`."""
+    if column.is_text:
+        return "level"
+    return "whole" if column.kind == "level" else column.kind

@@ -1,0 +1,186 @@
+"""Cells that are text, as those of CSV files: numbers, truths, dates, or names.
+
+A column is what all of its cells are, missing ones aside; if they are of several kinds, it holds
+names. A column of numbers, or dates, with a few other cells is more likely one with mistakes, and
+refused unless its family is given.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from ..exceptions import InputError
+from .cells import LARGEST, WORDS_OF_KINDS, Content, is_inexact, read_objects, shown
+
+MISSING = ("?", "NA", "N/A", "NaN", "null", "None")  # or nothing, in any case of letters
+_MISSING = frozenset(word.casefold() for word in (*MISSING, ""))
+_STRAY = 0.1  # of the cells of a column; fewer are mistakes
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_WHOLE = re.compile(r"[+-]?\d+")
+_TRUTHS = {"true": True, "false": False}
+
+Place = Callable[[int], str]  # a row, as a message should name it
+
+
+def is_missing(cell: str) -> bool:
+    """Whether the text of a cell says that there is none."""
+    return cell.strip().casefold() in _MISSING
+
+
+def read_texts(
+    cells: Sequence[str | None],
+    name: str,
+    place: Place,
+    *,
+    kind: str | None = None,
+    typed: bool = False,
+    given: bool = False,
+) -> Content:
+    """Read a column of texts.
+
+    Parameters
+    ----------
+    cells : sequence of str
+        None is missing, and so is what `MISSING` lists, unless they are `typed`.
+    name : str
+        The name of the column.
+    place : callable
+        What a message calls a row, given its number.
+    kind : {"number", "bool", "date", "level", "whole"}, optional
+        What the cells must be, as a model that was fitted has it; "whole" is a number that is a
+        name. By default they are looked at.
+    typed : bool
+        Whether numbers and truths would have been written otherwise, as in JSON.
+    given : bool
+        Whether it is known that a column of several kinds holds names.
+
+    Examples
+    --------
+    >>> read_texts(["1", " 2.5", "?"], "size", str)
+    Content(kind='number', values=array([1. , 2.5, nan]), levels=())
+    >>> read_texts(["1", "b", "?"], "size", str)
+    Content(kind='level', values=array([ 0,  1, -1]), levels=['1', 'b'])
+    """
+    plain = {cell: _plain(cell, typed) for cell in dict.fromkeys(cells)}
+    seen = {text for text in plain.values() if text is not None}
+    if kind is None:
+        kinds = {text: _kind_of(text, typed) for text in seen}
+        kind = _common_kind(kinds, cells, plain, name, place, given)
+    if kind == "level":
+        return _read_names(cells, plain)
+    read = _READERS.get(kind, _number)
+    values: dict[str | None, Any] = {None: None}
+    for text in seen:
+        values[text] = read(text)
+        if values[text] is None:
+            raise _unlike(name, text, kind, _first(cells, plain, text, place))
+    if kind in ("date", "whole"):
+        return read_objects([values[plain[cell]] for cell in cells], f"column {name!r}")
+    numbers = {
+        cell: np.nan if text is None else float(values[text]) for cell, text in plain.items()
+    }
+    column = np.fromiter(map(numbers.__getitem__, cells), dtype=np.float64, count=len(cells))
+    beyond = np.abs(column) > LARGEST
+    if beyond.any():
+        row = int(beyond.argmax())
+        raise InputError(f"{place(row)}, column {name!r}: {cells[row]} is beyond {LARGEST:g}")
+    return Content(kind, column)
+
+
+def _plain(cell: str | None, typed: bool) -> str | None:
+    if cell is None or typed:
+        return cell
+    return None if is_missing(cell) else cell.strip()
+
+
+def _kind_of(text: str, typed: bool) -> str:
+    if not typed:
+        if _number(text) is not None:
+            large = _WHOLE.fullmatch(text) and is_inexact(int(text[:400]))
+            return "level" if large else "number"
+        if text.casefold() in _TRUTHS:
+            return "bool"
+    return "level" if _date(text) is None else "date"
+
+
+def _common_kind(
+    kinds: dict[str, str], cells: Sequence[Any], plain: Any, name: str, place: Place, given: bool
+) -> str:
+    found = set(kinds.values())
+    if len(found) <= 1:
+        return found.pop() if found else "number"
+    if given:
+        return "level"
+    counts: Counter[str] = Counter()
+    for cell, n in Counter(cells).items():
+        if plain[cell] is not None:
+            counts[kinds[plain[cell]]] += n
+    kind, most = counts.most_common(1)[0]
+    if kind in ("number", "date") and most > (1.0 - _STRAY) * counts.total():
+        stray = next(t for t in map(plain.__getitem__, cells) if t and kinds[t] != kind)
+        raise InputError(
+            f"{_first(cells, plain, stray, place)}, column {name!r}: {shown(stray)}, while "
+            f"{most:,} cells are {WORDS_OF_KINDS[kind]}; leave a missing cell empty, or name what "
+            f"the column is, as in --family {name}=categorical"
+        )
+    return "level"
+
+
+def _unlike(name: str, text: str, kind: str, where: str) -> InputError:
+    held = "whole numbers" if kind == "whole" else WORDS_OF_KINDS.get(kind, "numbers")
+    return InputError(
+        f"{where}, column {name!r}: {shown(text)}, but the model knows {held} in it; leave a "
+        "missing cell empty"
+    )
+
+
+def _first(cells: Sequence[Any], plain: Any, text: str, place: Place) -> str:
+    return place(next(row for row, cell in enumerate(cells) if plain[cell] == text))
+
+
+def _read_names(cells: Sequence[Any], plain: dict[Any, str | None]) -> Content:
+    levels = [text for text in dict.fromkeys(plain.values()) if text is not None]
+    code: dict[str | None, int] = {text: place for place, text in enumerate(levels)} | {None: -1}
+    codes = {cell: code[text] for cell, text in plain.items()}
+    column = np.fromiter(map(codes.__getitem__, cells), dtype=np.int64, count=len(cells))
+    return Content("level", column, levels)
+
+
+# --- one cell -------------------------------------------------------------------------------------
+
+
+def _number(text: str) -> float | None:
+    """A number, or a truth as 1 or 0."""
+    try:
+        return None if "_" in text else float(text)
+    except ValueError:
+        return None
+
+
+def _truth(text: str) -> float | None:
+    return float(_TRUTHS[text.casefold()]) if text.casefold() in _TRUTHS else _number(text)
+
+
+def _date(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text) if _DATE.match(text) else None
+    except ValueError:
+        return None
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if _WHOLE.fullmatch(text) and len(text) < 400 else None
+
+
+_READERS: dict[str, Callable[[str], Any]] = {
+    "number": _truth,
+    "bool": _truth,
+    "date": _date,
+    "whole": _whole,
+}

@@ -15,6 +15,8 @@ from ..io.rows import dense_rows
 from ._input import place_of
 from ._threads import reads
 
+_NOTHING = 1e-12  # nats: what a cell that is missing adds, but for rounding
+
 
 class Explanation(NamedTuple):
     """Why a document or a row gets its probabilities: the exact parts of its score.
@@ -84,8 +86,9 @@ class ExplainsRows:
     def explain(self, row) -> Explanation:
         """What each column adds to the score of each class, exactly; see `Explanation`.
 
-        A missing cell adds nothing. Of a mixture, a column adds what it adds to each component,
-        weighed by the responsibilities of the components for the whole row.
+        A missing cell adds nothing, unless it is informative that it is missing. Of a mixture, a
+        column adds what it adds to each component, weighed by the responsibilities of the
+        components for the whole row.
 
         Parameters
         ----------
@@ -109,6 +112,7 @@ class ExplainsRows:
         names, alone = me._single_columns(whole)
         parts = me.temperature_ * contributions(me.learner_.model, me.learner_.engine, whole, alone)
         parts -= parts.mean(axis=1, keepdims=True)
+        parts[np.abs(parts) < _NOTHING] = 0.0
         scores = me.temperature_ * me.learner_.score(whole)[0] + me._prior_shift
         return Explanation(me.classes_, names, parts, scores - parts.sum(axis=0))
 

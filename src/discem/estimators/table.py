@@ -16,7 +16,7 @@ from .._checks import check_number, check_plain, demand
 from .._kinds import savable
 from ..exceptions import OptionError, warn
 from ..io.tables import Layout, check_table
-from ..losses import Blend, resolve_loss
+from ..losses import NLL, Blend, resolve_loss
 from . import _input
 from ._choice import Mark, Split, mark, splits
 from ._explain import Explanation
@@ -29,7 +29,7 @@ from .mixture import MixtureClassifier
 HIDDEN = 0.8  # the largest share of a row's cells that training hides by default
 _SIZES = (3, 1, 8)  # numbers of components that are compared, the usual one first
 _STRENGTHS = (1.0, 4.0, 0.25)
-_TRIED = 10_000  # rows that options are chosen on
+_TRIED = 6000  # rows that options are chosen on
 _CELLS = 2_000_000  # .. or so many cells
 _VISITS, _WORK = 40_000, 30_000_000  # of rows, and of factors by rows, in a trial
 _FEWEST, _LONGEST = 8, 40  # epochs of a trial
@@ -37,7 +37,7 @@ _CERTAIN = 0.01  # nats a row: nobody needs more
 _VIEWS = 3  # of each row held out: as it is, and with cells hidden
 _DENSE = 8  # components of a class in the density
 _ROWS_EACH = 25  # rows that a component of the density should have
-_PASSES = 5  # over the rows, for the density
+_PASSES, _ENOUGH = 5, 60_000  # over the rows, for the density; or so many rows in all
 
 
 @savable
@@ -97,7 +97,7 @@ class TableClassifier(Preset):
     tol : float or None, default=1e-3
         See `MixtureClassifier`.
     validation_fraction : float, default=0.2
-        Share of the rows of each class that is held out to choose, of at most 10 000.
+        Share of the rows of each class that is held out to choose, of at most 6 000.
     class_weight : dict, "balanced" or None, default=None
     unlabelled_weight : "auto" or float, default="auto"
         See `MixtureClassifier`.
@@ -333,10 +333,12 @@ class TableClassifier(Preset):
         return {name: auto[name] if given[name] == "auto" else given[name] for name in auto}
 
     def _new_model(self, chosen: dict[str, Any], seed: int, **options) -> MixtureClassifier:
+        loss = resolve_loss(_loss_of(chosen["loss"]))
         settings: dict[str, Any] = {
             "n_components": chosen["n_components"],
-            "loss": _loss_of(chosen["loss"]),
-            "hide": chosen["hide"],
+            "loss": loss,
+            # what is most likely of all cells is so of any of them: NLL needs none hidden
+            "hide": 0.0 if isinstance(loss, NLL) else chosen["hide"],
             "missing": chosen["missing"],
             "prior": prior_of(float(chosen["prior_strength"])),
             "families": self.families if isinstance(self.families, dict) else {},
@@ -368,7 +370,8 @@ class TableClassifier(Preset):
             label: int(np.clip(count // _ROWS_EACH, 1, _DENSE))
             for label, count in zip(self.classes_.tolist(), counts, strict=True)
         }
-        density = self._new_density(seed, sizes, _PASSES)
+        passes = min(_PASSES, -(-_ENOUGH // len(y)))
+        density = self._new_density(seed, sizes, passes)
         self._run(density, "density", encoded, y, weights, named)
         self._fitted.density = density
 
@@ -498,8 +501,9 @@ class TableClassifier(Preset):
     def explain(self, row) -> Explanation:
         """What each column adds to the score of each class, exactly; see `Explanation`.
 
-        A missing cell adds nothing. With several components, a column adds what it adds to each of
-        them, weighed by their responsibilities for the whole row.
+        A missing cell adds nothing, unless `missing` is "informative". With several components, a
+        column adds what it adds to each of them, weighed by their responsibilities for the whole
+        row.
 
         Parameters
         ----------

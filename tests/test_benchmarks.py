@@ -234,11 +234,11 @@ def test_tables_writes_figures_by_share_and_keeps_those_of_peers(tmp_path):
 
 
 @pytest.fixture
-def tables(benchmarks):
+def tables(benchmarks, monkeypatch):
     pytest.importorskip("pandas")
-    import tables
-
-    return tables
+    monkeypatch.delitem(sys.modules, "tables", raising=False)  # an experiment has the same name
+    yield importlib.import_module("tables")
+    del sys.modules["tables"]
 
 
 class Frequencies:

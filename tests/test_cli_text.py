@@ -22,6 +22,7 @@ from sklearn.metrics import accuracy_score, f1_score, log_loss, precision_recall
 
 pytest.importorskip("typer", reason="the command line needs discem[cli]")
 
+from shell import send
 from typer.testing import CliRunner
 
 import discem
@@ -52,44 +53,6 @@ def corpus(n, seed=0):
 
 def lines(documents):
     return "".join(f"{label or ''}\t{text}\n" for label, text in documents)
-
-
-@pytest.fixture
-def run(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "100")
-    monkeypatch.setattr("discem.cli._screen._SECONDS_BETWEEN_LINES", 1e9)  # on a slow machine, too
-
-    def run(*words, input=None):
-        return CliRunner().invoke(cli.app, [str(word) for word in words], input=input)
-
-    return run
-
-
-@pytest.fixture
-def good(run):
-    """Run a command that must succeed, and give what it prints."""
-
-    def good(*words, input=None):
-        result = run(*words, input=input)
-        assert result.exit_code == 0, result.output
-        return result.stdout
-
-    return good
-
-
-@pytest.fixture
-def bad(run):
-    """Run a command that must fail with one line, and give that line."""
-
-    def bad(*words, input=None):
-        result = run(*words, input=input)
-        assert result.exit_code == 2, result.output
-        assert result.stdout == ""
-        (message,) = result.stderr.splitlines()
-        assert message.startswith("discem: ")
-        return message.removeprefix("discem: ")
-
-    return bad
 
 
 @pytest.fixture(scope="module")
@@ -362,18 +325,6 @@ def test_a_stream_that_is_sorted_is_told_of_once(run, tmp_path):
     (told,) = result.stderr.splitlines()
     assert told.startswith("discem: the labels of this stream come in long runs")
     assert told.endswith("--loss nll, to which their order does not matter")
-
-
-def send(signum, when):
-    """Signal this process when the meter is told of something that starts so."""
-    before = Meter.tell
-
-    def tell(self, step, *args, **more):
-        if step == when:
-            os.kill(os.getpid(), signum)
-        before(self, step, *args, **more)
-
-    return tell
 
 
 @pytest.mark.parametrize(("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

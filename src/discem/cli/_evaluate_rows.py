@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 from warnings import catch_warnings
 
@@ -35,9 +35,16 @@ def evaluate_rows(model: Any, source: Source, target: str | None, size: int) -> 
     roles = Roles.of(model, target, None)
     reader = Reader(model, roles, Warnings("row"))
     result = Evaluation(class_names(model), "row")
+    labels: list[str | None] = []
+
+    def labelled() -> Iterator[Rows]:
+        for rows in source.rows(size):
+            labels[:] = labels_of(rows, roles)  # of which want is said before all else
+            yield rows
+
     with Meter() as meter:
-        for rows, log_proba in scored_rows(model, reader, source.rows(size), meter):
-            result.add(labels_of(rows, roles), log_proba)
+        for _, log_proba in scored_rows(model, reader, labelled(), meter):
+            result.add(labels, log_proba)
     return result
 
 

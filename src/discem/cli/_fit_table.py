@@ -44,8 +44,9 @@ def fit_table(job: Job, source: Source, roles: Roles, sizes: Sizes | None) -> st
         _show_columns(Layout.learn(table, model.families).families_)
 
     def show(model: TableClassifier, record: dict[str, Any]) -> None:
-        share = record["epoch"] / model.max_iter if record["stage"] == "fit" else None
-        rate = len(labels) / max(record["seconds"], 1e-9)
+        final = record["stage"] == "fit"
+        share = record["epoch"] / model.max_iter if final else None
+        rate = len(labels) / max(record["seconds"], 1e-9) if final else None
         meter.tell(step_of(record), share, record["loss"], rate=rate, noun="row")
 
     model.callback = show

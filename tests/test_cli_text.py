@@ -927,6 +927,14 @@ def test_commands_of_the_page_run(good, tmp_path, monkeypatch):
     Path("reviews.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     cells = "".join(f"{row['stars']},{row['body']}\n" for row in rows)
     Path("reviews.csv").write_text(f"stars,body\n{cells}")
+    adults = [
+        f"p{i},{20 + i % 40},{i % 7},{1000 + i * i},{'ab'[i % 2 or i % 3 > 0]}" for i in range(120)
+    ]
+    for name in ("adult.csv", "adult-test.csv", "new.csv"):
+        header = "person,age,education_num,fnlwgt,class"
+        Path(name).write_text("\n".join([header, *adults]) + "\n")
+    monkeypatch.setattr("discem.estimators.table._SIZES", (1,))  # trials take their time
+    monkeypatch.setattr("discem.estimators.table._STRENGTHS", (1.0,))
     blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
     commands = [line for block in blocks for line in block.splitlines()]
     assert len(commands) > 10

@@ -75,7 +75,7 @@ def fit(
     epochs: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="N", help="Passes over the documents, at most.", show_default="auto"
+            min=1, metavar="N", help="Passes over the data, at most.", show_default="auto"
         ),
     ] = None,
     seed: Annotated[
@@ -162,7 +162,8 @@ def fit(
     missing: Annotated[
         Missing | None,
         typer.Option(
-            help="Whether it tells something of the class that a cell is missing.",
+            help="Whether it tells something of the class that a cell is missing; in CSV these are "
+            "empty, ?, NA, N/A, NaN, null or None, in any letters.",
             show_default="auto",
             rich_help_panel=TABLES,
         ),

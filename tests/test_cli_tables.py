@@ -527,8 +527,26 @@ def test_an_explanation_adds_up(good, bad, folder, model):
     told = good("explain", path, data, "--row", 17, "--top", 1)
     assert "name p16: " in told and "(other columns)" in told and " = " in told
     assert len(good("explain", path, data, "--json").splitlines()) == 40
+    nothing = json.loads(good("explain", path, "-", "--format", "jsonl", "--json", input="{}\n"))
+    assert nothing["columns"] == [] and nothing["log_odds"] == pytest.approx(nothing["start"])
     assert "--row 41: there are only 40 rows" in bad("explain", path, data, "--row", 41)
     assert "no class 'maybe'" in bad("explain", path, data, "--row", 1, "--label", "maybe")
+
+
+def test_dates_of_parquet_are_told_as_texts(good, folder, tmp_path):
+    pa = pytest.importorskip("pyarrow", reason="Parquet needs discem[parquet]")
+    import pyarrow.parquet as pq
+
+    table = pa.table({"age": [50.0, None], "since": pa.array([19800, None], pa.date32())})
+    pq.write_table(table, tmp_path / "a.parquet")
+    words = (folder / "model.skops", tmp_path / "a.parquet", "--json")
+    found = json.loads(good("explain", *words, "--row", 1))
+    assert {name: cell for name, cell, _ in found["columns"]} == {
+        "age": 50.0,
+        "since": "2024-03-18",
+    }
+    found = good("predict", *words, "--id", "since").splitlines()
+    assert [json.loads(line)["since"] for line in found] == ["2024-03-18", None]
 
 
 # --- cells ----------------------------------------------------------------------------------------

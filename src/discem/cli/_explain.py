@@ -132,6 +132,8 @@ def _explain(
         raise OptionError(f"--label and --against are both {label!r}")
     one, other = find_class(model, label), find_class(model, against)
     parts = sorted(explanation.against(one, other), key=lambda part: -abs(part[1]))
+    if asked.cells is not None:  # of which those that the model does not look at add nothing
+        parts = [part for part in parts if part[1]]
     places = [names.index(label), names.index(against)]
     start = explanation.intercept[places]
     return asked.of | {
@@ -148,7 +150,10 @@ def _explain(
 
 def _show_explanation(record: dict[str, Any], asked: Asked) -> None:
     title = "{label} against {against}, probability {probability:.4f}".format(**record)
-    rows = [(" = ".join(map(str, words)), f"{part:+.3f}") for *words, part in record[asked.parts]]
+    rows = [
+        (" = ".join("missing" if w is None else str(w) for w in words), f"{part:+.3f}")
+        for *words, part in record[asked.parts]
+    ]
     if record[f"other_{asked.parts}"]:
         rows.append((f"(other {asked.parts})", f"{record[f'other_{asked.parts}']:+.3f}"))
     rows.append((f"(before any {asked.part})", f"{record['start']:+.3f}"))

@@ -12,7 +12,7 @@ from ..io.table_files import table_of
 from ._models import Asked
 from ._screen import Warnings, counted
 from ._sources import Source
-from ._tables import Reader, Roles, in_words_of_the_shell, names_of
+from ._tables import Reader, Roles, in_words_of_the_shell, names_of, plain_cell
 
 
 def explained_rows(model: Any, source: Source, wanted: int | None) -> Iterator[Asked]:
@@ -31,7 +31,7 @@ def explained_rows(model: Any, source: Source, wanted: int | None) -> Iterator[A
             cells = {name: rows.cells(name) for name in contents if name in rows.columns}
             for row in asked:
                 alone = {name: each.only(np.array([row])) for name, each in contents.items()}
-                shown = {name: each[row] for name, each in cells.items()}
+                shown = {name: plain_cell(each[row]) for name, each in cells.items()}
                 yield Asked(model.explain(table_of(alone)), "column", {key: names[row]}, shown)
         if wanted is not None:
             return

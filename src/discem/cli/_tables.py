@@ -198,6 +198,9 @@ def names_of(rows: Rows, id: str | None, done: int) -> tuple[str, list[Any]]:
     """Names of rows: those of a column, or their numbers from 1 on."""
     if id is None or id not in rows.columns:
         return "row", list(range(done + 1, done + len(rows) + 1))
-    plain = (str, int, float, type(None))
-    cells = [cell if isinstance(cell, plain) else str(cell) for cell in rows.cells(id)]
-    return "id" if id in _TAKEN else id, cells
+    return "id" if id in _TAKEN else id, [*map(plain_cell, rows.cells(id))]
+
+
+def plain_cell(cell: Any) -> Any:
+    """A cell as JSON has it; a date, say, is a text."""
+    return cell if isinstance(cell, str | int | float | None) else str(cell)

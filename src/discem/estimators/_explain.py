@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..io.rows import dense_rows
 from ._input import place_of
 from ._threads import reads
 
-_NOTHING = 1e-12  # nats: what a cell that is missing adds, but for rounding
+_AT_ONCE = 256  # columns: of 10 000, a row for each would be much memory
 
 
 class Explanation(NamedTuple):
@@ -57,26 +58,30 @@ class Explanation(NamedTuple):
         return [(self.words[j], float(parts[j])) for j in order]
 
 
-def contributions(model: Any, engine: Any, row: Any, singles: Any) -> np.ndarray:
+def contributions(
+    model: Any, engine: Any, row: Any, alone: Callable[[np.ndarray], Any], n_columns: int
+) -> np.ndarray:
     """What each column adds to ``ln p(y, x)`` of a row, (columns, classes), exactly.
 
-    `row` is the row alone, `singles` that row once for each column, all other cells missing. Of a
-    mixture it is what the column adds to each component, weighed by the responsibilities of the
-    components within the class for the whole row.
+    `row` is the row by itself; `alone` gives it once for each of some columns, all other cells
+    missing, and once without any cell. Of a mixture it is what the column adds to each component,
+    weighed by the responsibilities of the components within the class for the whole row.
     """
     parts, first = model, None
     if isinstance(model, models.Mixture):
         parts, first = model.parts, model.first
-    counts = models.class_counts(parts)
-    added = engine.score(parts, singles) - np.log(counts / counts.sum())
+    added = []
+    for columns in np.split(np.arange(n_columns), range(_AT_ONCE, n_columns, _AT_ONCE)):
+        scores = engine.score(parts, alone(columns))
+        added.append(scores[:-1] - scores[-1])
     if first is None:
-        return added
+        return np.concatenate(added)
     joint = engine.score(parts, row)[0]
     code = np.repeat(np.arange(len(first) - 1), np.diff(first))
     top = np.maximum.reduceat(joint, first[:-1])
     share = np.exp(joint - top[code])
     share /= np.add.reduceat(share, first[:-1])[code]
-    return np.add.reduceat(added * share, first[:-1], axis=1)
+    return np.add.reduceat(np.concatenate(added) * share, first[:-1], axis=1)
 
 
 class ExplainsRows:
@@ -102,28 +107,36 @@ class ExplainsRows:
         me: Any = self
         if isinstance(row, dict):
             row = [row]
-        elif not isinstance(row, Table) and not (
-            hasattr(row, "columns") or hasattr(row, "column_names")
-        ):
+        elif not _is_table(row):
             row = np.atleast_2d(np.asarray(row, dtype=getattr(row, "dtype", None)))
         whole = me._rows(row)
         if whole.n_rows != 1:
             raise InputError(f"explain takes one row at a time, and this has {whole.n_rows}")
         names, alone = me._single_columns(whole)
-        parts = me.temperature_ * contributions(me.learner_.model, me.learner_.engine, whole, alone)
+        model, engine = me.learner_.model, me.learner_.engine
+        parts = me.temperature_ * contributions(model, engine, whole, alone, len(names))
         parts -= parts.mean(axis=1, keepdims=True)
-        parts[np.abs(parts) < _NOTHING] = 0.0
         scores = me.temperature_ * me.learner_.score(whole)[0] + me._prior_shift
         return Explanation(me.classes_, names, parts, scores - parts.sum(axis=0))
 
-    def _single_columns(self, row: Any) -> tuple[list, Any]:
-        """The names of the columns, and the row once for each, all other cells missing."""
+    def _single_columns(self, row: Any) -> tuple[list, Callable[[np.ndarray], Any]]:
+        """The names of the columns, and `alone` of `contributions`."""
         me: Any = self
         family = family_of(me.learner_.state.features)
         if not family.accepts.missing:
             raise OptionError(f"rows of the family {family.name!r} are not explained by column")
         d = row.values.shape[1]
-        alone = np.full((d, d), np.nan)
-        np.fill_diagonal(alone, row.values[0])
-        names = getattr(me, "feature_names_in_", np.arange(d))
-        return names.tolist(), dense_rows(alone)
+
+        def alone(columns: np.ndarray) -> Any:
+            cells = np.full((len(columns) + 1, d), np.nan)
+            cells[np.arange(len(columns)), columns] = row.values[0, columns]
+            return dense_rows(cells)
+
+        return getattr(me, "feature_names_in_", np.arange(d)).tolist(), alone
+
+
+def _is_table(row: Any) -> bool:
+    """Whether its columns have names."""
+    if isinstance(row, Table) or hasattr(row, "columns") or hasattr(row, "column_names"):
+        return True
+    return isinstance(row, list) and len(row) > 0 and isinstance(row[0], dict)

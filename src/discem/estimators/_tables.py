@@ -92,14 +92,16 @@ def hider(
     return hide
 
 
-def singles(row: RowPair, layout: Layout) -> RowPair:
-    """A row once for each column, of which it has that column only."""
-    columns = len(layout.columns)
+def singles(row: RowPair, layout: Layout, columns: np.ndarray) -> RowPair:
+    """A row once for each of some columns, of which it has that one only, and once without any."""
+    times = len(columns) + 1
     numbers, codes, counts = row.first, row.second.first, row.second.second
-    dense = [dense_rows(np.repeat(part.values, columns, axis=0)) for part in (numbers, counts)]
-    repeated = code_rows(np.repeat(codes.values, columns, axis=0))
+    dense = [dense_rows(np.repeat(part.values, times, axis=0)) for part in (numbers, counts)]
+    repeated = code_rows(np.repeat(codes.values, times, axis=0))
     rows = RowPair(dense[0], RowPair(repeated, dense[1]))
-    return _without(rows, layout, ~np.eye(columns, dtype=bool), np.zeros(len(layout.codes), bool))
+    hidden = np.ones((times, len(layout.columns)), dtype=bool)
+    hidden[np.arange(len(columns)), columns] = False
+    return _without(rows, layout, hidden, np.zeros(len(layout.codes), dtype=bool))
 
 
 def _without(rows: RowPair, layout: Layout, hidden: np.ndarray, tells: np.ndarray) -> RowPair:

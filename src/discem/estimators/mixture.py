@@ -308,7 +308,8 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         y, X = self._unmark(y), self._encoded(X, fresh, stream)
         batch = super()._check_data(X, y, sample_weight, fresh, classes, stream, grows)
         if isinstance(batch.X, Encoded) and not any(part.shape[1] for part in batch.X.cells):
-            raise InputError("no column of the table varies: there is nothing to learn from")
+            n = batch.X.shape[0]
+            raise InputError(f"no column varies in a table of n_samples = {n}: it teaches nothing")
         if fresh:
             self._wanted(self.n_components, batch.classes)
         if fresh and not stream and isinstance(self.n_components, dict):
@@ -454,8 +455,8 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
     def _single_columns(self, row):
         if not hasattr(self, "layout_"):
             return super()._single_columns(row)
-        names = [column.name for column in self.layout_.columns]
-        return names, singles(row, self.layout_)
+        names, layout = [column.name for column in self.layout_.columns], self.layout_
+        return names, lambda columns: singles(row, layout, columns)
 
     def to_linear(self):
         """Not to be had: the scores of a mixture are no linear function of any statistics."""

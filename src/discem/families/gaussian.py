@@ -41,6 +41,7 @@ MEAN, VARIANCE = range(2)
 VARIES, UNIT, SEEN, LIGHTNESS, INVERSE, SHIFTED, NEW_VARIANCE, D_MASS = range(8)
 _FAR_OUT = 3.0  # deviations; what is further out should not be a cluster of its own
 _NARROWEST = 0.1  # of the variance within classes: the least that the prior expects in components
+_FAINT = 1e-150  # squares of what is below vanish
 _SLOWEST = 2.0**20  # by how much steps of a column may be shortened that is far from normal
 
 
@@ -398,8 +399,9 @@ def _units(tally: np.ndarray) -> tuple[np.ndarray, ...]:
     within = (share * variance).sum(axis=1)
     between = (share * (mean - shift[:, None]) ** 2).sum(axis=1)
     scale = np.sqrt(within + between)
-    constant = scale <= 1e-14 * size  # but for rounding
-    scale = np.where(constant, np.where(size > 0, size, 1.0), scale)
+    # but for rounding; and squares that vanish say nothing of how much it varies
+    constant = (scale <= 1e-14 * size) | (scale <= _FAINT)
+    scale = np.where(constant, np.where(size > _FAINT, size, 1.0), scale)
     # no narrower than n rows can tell, of which the next might be the first to be different
     least = np.maximum(1.0 / (count.sum(axis=1) + 2.0), 1e-6)
     within = np.where(constant, 1.0, np.maximum(within / scale**2, least))

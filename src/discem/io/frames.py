@@ -34,7 +34,10 @@ class Table:
         find: Callable[[int], Any],
         read: Callable[[Any, str], Content],
     ):
-        _check_shape(shape)
+        if backend == "dicts":  # rows of which nothing is known
+            check_shape((shape[0], 1))
+        else:
+            check_shape(shape)
         self.backend = backend
         self.n_rows = shape[0]
         self.named = names is not None
@@ -62,7 +65,7 @@ def plain_name(name: Any) -> str | int:
     return str(name)
 
 
-def _check_shape(shape: tuple[int, ...]) -> None:
+def check_shape(shape: tuple[int, ...]) -> None:
     """Refuse what has no cells; scikit-learn's tests know these words."""
     if len(shape) == 1:
         raise InputError(
@@ -131,7 +134,7 @@ def check_table(X: Any) -> Table:
 def _open_array(X: Any) -> Table:
     if X.dtype.kind == "c":
         raise InputError(f"Complex data not supported: X holds {X.dtype}")
-    _check_shape(X.shape)
+    check_shape(X.shape)
     mask = np.ma.getmask(X)
     X = np.asarray(X)
     if mask is not np.ma.nomask:
@@ -142,10 +145,10 @@ def _open_array(X: Any) -> Table:
 
 def _open_list(X: Sequence[Any]) -> Table:
     if not X:
-        _check_shape((0, 0))
+        check_shape((0, 0))
     kind = Mapping if isinstance(X[0], Mapping) else Sequence | np.ndarray
     if not isinstance(X[0], kind) or isinstance(X[0], str | bytes):
-        _check_shape((len(X),))
+        check_shape((len(X),))
     for row, cells in enumerate(X):
         if not isinstance(cells, kind) or isinstance(cells, str | bytes):
             raise InputError(f"row {row} of X is {shown(cells)}, unlike row 0: expected {_TABLES}")

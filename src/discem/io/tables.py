@@ -15,7 +15,7 @@ from .._kinds import savable
 from ..exceptions import InputError, OptionError, warn
 from .cells import Content, shown
 from .columns import CODED, FAMILIES, SUPPORT, Column, place
-from .frames import BACKENDS, Table, check_table, make_table, plain_name
+from .frames import BACKENDS, Table, check_shape, check_table, make_table, plain_name
 
 _NAMED = 5  # columns in a warning
 
@@ -90,6 +90,7 @@ class Layout:
             A level of a categorical column with fewer cells has no code.
         """
         table = check_table(X)
+        check_shape((table.n_rows, len(table.names)))
         columns = []
         for j, (name, family) in enumerate(_given(families, table.names).items()):
             if family == "ignored":  # and not looked at
@@ -229,7 +230,7 @@ class Layout:
                     "as input"
                 )
             places = {name: j for j, name in enumerate(names)}
-        elif places.keys().isdisjoint(names):
+        elif places and places.keys().isdisjoint(names):
             raise InputError(
                 f"X has none of the columns of the model: it has {_listed(table.names)}, "
                 f"the model has {_listed(names)}"

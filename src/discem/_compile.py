@@ -23,8 +23,8 @@ import pickle
 import platform
 import stat
 import threading
-from collections.abc import Callable, Iterator, KeysView
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, KeysView
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -101,9 +101,7 @@ def generic(stub: Callable) -> Generic:
 
     dispatch.register = register  # type: ignore[attr-defined]
     dispatch.kinds = table.keys()  # type: ignore[attr-defined]
-    # a call would copy all arrays of a model and a room: it takes longer than what is done there
-    inline = {"forceinline": True}
-    _callees.append((dispatch, lambda first, *rest: table.get(first.instance_class), inline))
+    _callees.append((dispatch, lambda first, *rest: table.get(first.instance_class), {}))
     return dispatch  # type: ignore[return-value]
 
 
@@ -138,70 +136,10 @@ def _compile(function: Callable) -> Callable:
         overload(callee, jit_options=_OPTIONS | _INNER | options, strict=False)(choose)
     _announced = len(_callees)
     compiled = numba.njit(**_OPTIONS)(function)
-    compile_types = compiled.compile
-
-    def compile_at_once(signature):
-        with _optimised_once(function.__qualname__):
-            return compile_types(signature)
-
-    compiled.compile = compile_at_once
     folder = _cache_folder(numba.config.CACHE_DIR)
     if folder is not None and function.__closure__ is None:  # what it closes over has no name
         compiled._cache = Cache(folder, function)
     return compiled
-
-
-@contextmanager
-def _optimised_once(kernel: str) -> Iterator[None]:
-    """Let LLVM optimise all that a kernel calls with the kernel, and nothing by itself.
-
-    Numba links what a function calls into it, then optimises and makes machine code of all that, at
-    every level of calls; only the last, the kernel, is ever run. These methods of Numba are its
-    own. Where it has no such methods, all is as it was, and compiling takes three times as long.
-    """
-    from numba.core import codegen
-    from numba.core.compiler_lock import global_compiler_lock
-
-    library = codegen.CPUCodeLibrary
-    parts = (
-        (library, "_optimize_final_module"),
-        (library, "_finalize_final_module"),
-        (codegen.JITCPUCodegen, "set_env"),
-    )
-    own: list[Any] = [getattr(kind, name, None) for kind, name in parts]
-    needed = ("_finalize_dynamic_globals", "_verify_declare_only_symbols")
-    known = hasattr(codegen.CPUCodegen, "_module_pass_manager")
-    if not known or None in own or not all(hasattr(library, name) for name in needed):
-        yield
-        return
-    _, finish, set_environment = own
-
-    def optimise_kernel(self):
-        if self.name == kernel:  # at one go: a first pass is for references, which nobody counts
-            passes, builder = self._codegen._module_pass_manager()
-            passes.run(self._final_module, builder)
-
-    def finish_kernel(self):
-        if self.name == kernel:
-            finish(self)
-            return
-        self._finalize_dynamic_globals()
-        self._verify_declare_only_symbols()
-        self._finalized = True
-
-    def set_environment_of_kernel(self, name, environment):
-        if self._engine.is_symbol_defined(name):  # that of others has no address
-            set_environment(self, name, environment)
-
-    with global_compiler_lock:  # nobody else compiles anything meanwhile
-        new = optimise_kernel, finish_kernel, set_environment_of_kernel
-        for (kind, name), mine in zip(parts, new, strict=True):
-            setattr(kind, name, mine)
-        try:
-            yield
-        finally:
-            for (kind, name), theirs in zip(parts, own, strict=True):
-                setattr(kind, name, theirs)
 
 
 # --- the cache on disk ----------------------------------------------------------------------------

@@ -385,7 +385,7 @@ def test_a_lack_of_memory_is_said(monkeypatch, split):
         raise MemoryError
 
     X, y = numbers()
-    monkeypatch.setattr(threads, "deepcopy", none_left)
+    monkeypatch.setattr(threads, "copied", none_left)
     with pytest.raises(MemoryError, match="n_jobs=3: 3 threads need memory for 5 models"):
         GaussianNB(n_jobs=3).fit(X, y)
 

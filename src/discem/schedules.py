@@ -89,7 +89,7 @@ def scale(schedule: Schedule, factor: float) -> scaled:
 class held(NamedTuple):
     """The steps of another schedule, which stay as they are after so many: it never settles.
 
-    >>> held(inverse(0.1), 10)(1_000_000)
+    >>> float(held(inverse(0.1), 10)(1_000_000))
     0.5
     """
 

@@ -237,7 +237,7 @@ def test_misuse_is_one_line_and_writes_nothing(options, message, bad, folder, tm
         ("a.csv", 'age,out\n"1,a\n', "a.csv, line 2: unexpected end of data"),
         ("a.csv", "age,out\n1,?\n2,\n", "2 rows has a label"),
         ("a.csv", "out\na\nb\n", "a.csv: no column besides 'out'"),
-        ("a.csv", "x,age,out\n" + "1,1,a\n1,1,b\n" * 20, "no column of the table varies"),
+        ("a.csv", "x,age,out\n" + "1,1,a\n1,1,b\n" * 20, "no column varies"),
         ("a.csv", "age,out\n" + "1,a\n2,b\n" * 9 + "x,b\n", "a.csv, line 20, column 'age': 'x'"),
         ("a.csv", "age,out\n1,a\n2,b\ninf,b\n", "a.csv, line 4, column 'age': inf is beyond"),
         ("a.jsonl", '{"age": 1, "out": "a"}\n{"age": "x", "out": "b"}\n', "a.jsonl, line 2, col"),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
+from ..exceptions import InputError
 from ..io.table_files import Rows, table_of
 from ..io.tables import Layout
 from ._screen import Meter, Warnings, counted, one_line, screen
@@ -41,7 +42,10 @@ def fit_table(job: Job, source: Source, roles: Roles, sizes: Sizes | None) -> st
     table = table_of(features_of(rows, roles, model.families))
     rows.columns.clear()  # whose cells are in the table
     with in_words_of_the_shell(rows.place):
-        _show_columns(Layout.learn(table, model.families).families_)
+        layout = Layout.learn(table, model.families)
+    if all(column.family == "ignored" and not column.holes for column in layout.columns):
+        raise InputError(f"{rows.path}: no column varies: there is nothing to learn from")
+    _show_columns(layout.families_)
 
     def show(model: TableClassifier, record: dict[str, Any]) -> None:
         final = record["stage"] == "fit"

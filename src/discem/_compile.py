@@ -17,14 +17,15 @@ any other is compiled anew, and replaced. Where there is no room for a cache, th
 from __future__ import annotations
 
 import functools
+import gc
 import hashlib
 import os
 import pickle
 import platform
 import stat
 import threading
-from collections.abc import Callable, KeysView
-from contextlib import suppress
+from collections.abc import Callable, Iterator, KeysView
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -36,8 +37,9 @@ _INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 # (function, chooser of its implementation, options of its own)
 _callees: list[tuple[Callable, Callable, dict[str, Any]]] = []
-# The files that take part, as they were when registered; None is code that is in no file.
-_sources: dict[str, bytes | None] = {}
+# The files that take part, as they were when registered, this one for how it compiles them; None
+# is code that is in no file.
+_sources: dict[str, bytes | None] = {__file__: Path(__file__).read_bytes()}
 _announced = 0  # how many of `_callees` numba knows already
 _declaring = threading.RLock()  # kernels, one at a time
 
@@ -101,7 +103,9 @@ def generic(stub: Callable) -> Generic:
 
     dispatch.register = register  # type: ignore[attr-defined]
     dispatch.kinds = table.keys()  # type: ignore[attr-defined]
-    _callees.append((dispatch, lambda first, *rest: table.get(first.instance_class), {}))
+    # a call would copy all arrays of a model and a room: it takes longer than what is done there
+    inline = {"forceinline": True}
+    _callees.append((dispatch, lambda first, *rest: table.get(first.instance_class), inline))
     return dispatch  # type: ignore[return-value]
 
 
@@ -136,10 +140,85 @@ def _compile(function: Callable) -> Callable:
         overload(callee, jit_options=_OPTIONS | _INNER | options, strict=False)(choose)
     _announced = len(_callees)
     compiled = numba.njit(**_OPTIONS)(function)
+    compile_types = compiled.compile
+
+    def compile_at_once(signature):
+        with _optimised_once(), _uncollected():
+            return compile_types(signature)
+
+    compiled.compile = compile_at_once
     folder = _cache_folder(numba.config.CACHE_DIR)
     if folder is not None and function.__closure__ is None:  # what it closes over has no name
         compiled._cache = Cache(folder, function)
     return compiled
+
+
+@contextmanager
+def _optimised_once() -> Iterator[None]:
+    """Let LLVM optimise all that a kernel calls with the kernel, and nothing by itself.
+
+    Numba links what a function calls into it, then optimises and makes machine code of all that, at
+    every level of calls; but only what Python calls is ever run by itself. These methods of Numba
+    are its own. Where it has no such methods, all is as it was, and compiling takes twice as long.
+    """
+    from numba.core import codegen
+    from numba.core.compiler_lock import global_compiler_lock
+
+    library, engine = codegen.CPUCodeLibrary, codegen.JITCPUCodegen
+    needed = ("_finalize_dynamic_globals", "_verify_declare_only_symbols", "_module_pass_manager")
+    if not all(hasattr(library, name) or hasattr(engine, name) for name in needed):
+        yield
+        return
+
+    def optimise(self):
+        if _is_entry(self):  # at one go: a first pass is for references, which nobody counts
+            passes, builder = self._codegen._module_pass_manager()
+            passes.run(self._final_module, builder)
+
+    def finish(self):
+        if _is_entry(self):
+            theirs["_finalize_final_module"](self)
+            return
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+    def set_environment(self, name, environment):
+        if self._engine.is_symbol_defined(name):  # that of others has no address
+            theirs["set_env"](self, name, environment)
+
+    ours = {
+        "_optimize_final_module": (library, optimise),
+        "_finalize_final_module": (library, finish),
+        "set_env": (engine, set_environment),
+    }
+    with global_compiler_lock:  # nobody else compiles anything, or exchanges methods, meanwhile
+        theirs = {name: getattr(kind, name) for name, (kind, _) in ours.items()}
+        for name, (kind, method) in ours.items():
+            setattr(kind, name, method)
+        try:
+            yield
+        finally:
+            for name, (kind, _) in ours.items():
+                setattr(kind, name, theirs[name])
+
+
+def _is_entry(library: Any) -> bool:
+    """Whether a library of Numba has a function that Python calls."""
+    module = library._shared_module or library._final_module  # from the cache, or just made
+    return any(function.name.startswith("_ZN7cpython") for function in module.functions)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Leave garbage where it is: there is little of it, among millions of objects to look at."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 # --- the cache on disk ----------------------------------------------------------------------------

@@ -227,7 +227,7 @@ def check_y(y, n_rows: int, needed: bool = True) -> np.ndarray:
     if len(known):
         from sklearn.utils.multiclass import check_classification_targets  # not in sklearn.base
 
-        check_classification_targets(known)
+        check_classification_targets(y[~missing_labels(y)].astype(known.dtype))
     elif needed:
         raise InputError("y has no label at all: every row is None or NaN")
     return y
@@ -301,14 +301,20 @@ def missing_labels(y: np.ndarray) -> np.ndarray:
     """Which rows are unlabelled."""
     if y.dtype.kind == "f":
         return np.isnan(y)
-    if y.dtype == object and not _is_all_text(y):
-        return np.array([_is_missing(v) for v in y], dtype=bool)
-    return np.zeros(len(y), dtype=bool)
+    missing = set()
+    if y.dtype == object:
+        missing = {label for label in _distinct(y) if _is_missing(label)}
+    if not missing:
+        return np.zeros(len(y), dtype=bool)
+    return np.fromiter((label in missing for label in y.tolist()), dtype=bool, count=len(y))
 
 
-def _is_all_text(y: np.ndarray) -> bool:
-    """What most labels are, found out fast."""
-    return set(map(type, y)) == {str}
+def _distinct(y: np.ndarray) -> list:
+    """Each of the labels once: they are few, and to look at every row takes time."""
+    try:
+        return list(dict.fromkeys(y.tolist()))
+    except TypeError as error:
+        raise InputError("y holds what can be no label: lists, or other collections") from error
 
 
 def _is_missing(value) -> bool:
@@ -318,16 +324,15 @@ def _is_missing(value) -> bool:
 
 
 def _known(y: np.ndarray) -> np.ndarray:
-    """The labels that are there, in an array of their own type."""
-    known = y[~missing_labels(y)]
-    if y.dtype != object or not len(known):
-        return known
-    if not _is_all_text(known):
-        text = np.array([isinstance(v, str) for v in known])
-        if text.any() and not text.all():
-            one, other = known[text][0], known[~text][0]
-            raise InputError(f"y mixes text, as {one!r}, with other labels, as {other!r}")
-    return np.array(known.tolist())
+    """The labels that are there, each at least once, in an array of their own type."""
+    if y.dtype.kind not in "OUS":
+        return y[~missing_labels(y)]
+    known = [label for label in _distinct(y) if not _is_missing(label)]
+    text = [isinstance(label, str) for label in known]
+    if any(text) and not all(text):
+        one, other = known[text.index(True)], known[text.index(False)]
+        raise InputError(f"y mixes text, as {one!r}, with other labels, as {other!r}")
+    return np.array(known)
 
 
 def find_classes(y: np.ndarray) -> np.ndarray:
@@ -359,13 +364,7 @@ def join_classes(classes: np.ndarray, more: np.ndarray) -> np.ndarray:
 def encode(y: np.ndarray, classes: np.ndarray) -> Targets:
     """The targets of checked labels; one outside `classes` is UNKNOWN."""
     if y.ndim == 1:
-        missing = missing_labels(y)
-        codes = np.full(len(y), UNLABELLED, dtype=np.int64)
-        if not missing.all():
-            known = _known(y)
-            place = np.minimum(np.searchsorted(classes, known), len(classes) - 1)
-            codes[~missing] = np.where(classes[place] == known, place, UNKNOWN)
-        return labels(codes)
+        return labels(_codes(y, classes))
     if y.shape[1] != len(classes):
         raise InputError(f"y has {y.shape[1]} columns but the model has {len(classes)} classes")
     if y.dtype == bool:
@@ -380,6 +379,21 @@ def encode(y: np.ndarray, classes: np.ndarray) -> Targets:
         row = int(np.argmin(good))
         raise InputError(f"y: the soft label of row {row} is not a distribution over the classes")
     return soft_labels(share)
+
+
+def _codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """The place of each label among the classes."""
+    missing, known = missing_labels(y), _known(y)
+    codes = np.full(len(y), UNLABELLED, dtype=np.int64)
+    if missing.all():
+        return codes
+    place = np.minimum(np.searchsorted(classes, known), len(classes) - 1)
+    place = np.where(classes[place] == known, place, UNKNOWN)
+    if y.dtype.kind in "OUS":  # what is known is each label once
+        code_of = dict(zip(known.tolist(), place.tolist(), strict=True))
+        place = np.array([code_of[label] for label in y[~missing].tolist()], dtype=np.int64)
+    codes[~missing] = place
+    return codes
 
 
 def check_weights(sample_weight, X) -> np.ndarray:

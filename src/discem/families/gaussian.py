@@ -840,13 +840,12 @@ def log_growth(work, precisions, k):
 
 
 @helper
-def change_mass(block, decay, pull, floor, projection, work):
+def change_mass(mass, prior, K, decay, pull, floor, projection, work):
     """Change the mass of each feature by D_MASS, decay and prior."""
-    to_count, _, _ = pull_of(block.prior, pull, 0, 1.0, 0.0, 1.0)
-    granted = block.factors.shape[1] * to_count
-    for d in range(block.mass.shape[0]):
-        change = work[D_MASS, d] + granted - decay * block.mass[d]
-        block.mass[d], _ = positive(projection, block.mass[d], change, floor)
+    to_count, _, _ = pull_of(prior, pull, 0, 1.0, 0.0, 1.0)
+    for d in range(mass.shape[0]):
+        change = work[D_MASS, d] + K * to_count - decay * mass[d]
+        mass[d], _ = positive(projection, mass[d], change, floor)
 
 
 @move.register(Gaussian)
@@ -868,7 +867,7 @@ def _move(block, rows, i, r, decay, pull, floor, projection, room):
         total += r[k]
     for d in range(mass.shape[0]):
         work[D_MASS, d] += total * work[SEEN, d]
-    change_mass(block, decay, pull, floor, projection, work)
+    change_mass(mass, block.prior, r.shape[0], decay, pull, floor, projection, work)
     return shortened
 
 
@@ -897,7 +896,8 @@ def _settle(block, decay, pull, floor, projection, room):
             work[D_MASS, d] += pending[k, 0, d]
             for j in range(3):
                 pending[k, j, d] = 0.0
-    change_mass(block, decay, pull, floor, projection, work)
+    K = pending.shape[0]
+    change_mass(block.mass, block.prior, K, decay, pull, floor, projection, work)
     return shortened
 
 

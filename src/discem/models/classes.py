@@ -120,6 +120,8 @@ def class_penalty(classes: Classes) -> float:
 
 
 # --- compiled ------------------------------------------------------------------------------------
+#
+# Not the whole room: a call hands over all arrays of what it is given, one by one.
 
 
 @helper
@@ -141,28 +143,28 @@ def begin_step(classes, numbers):
 
 
 @helper
-def begin_scores(classes, a, room):
+def begin_scores(classes, a, numbers, bits):
     """Leave p(y) in the room, also as the product to come; no scores and no leverage as yet."""
-    fill_shares(classes, room.numbers)
+    fill_shares(classes, numbers)
     for k in range(a.shape[0]):
         a[k] = 0.0
-        room.numbers[LEVERAGE, k] = 0.0
-        room.numbers[PRODUCT, k] = room.numbers[SHARES, k]
-        room.bits[POWER, k] = _POWER_ZERO
-    set_exponents_aside(room.bits, PRODUCT, POWER)
-    forget_calls(room.bits, POWER, 1)
+        numbers[LEVERAGE, k] = 0.0
+        numbers[PRODUCT, k] = numbers[SHARES, k]
+        bits[POWER, k] = _POWER_ZERO
+    set_exponents_aside(bits, PRODUCT, POWER)
+    forget_calls(bits, POWER, 1)
 
 
 @helper
-def end_scores(a, room):
+def end_scores(a, numbers, bits):
     """Add the logarithm of the product to the scores."""
-    logs(room.numbers, room.bits, PRODUCT, POWER, _MANY_CALLS)
+    logs(numbers, bits, PRODUCT, POWER, _MANY_CALLS)
     for k in range(a.shape[0]):
-        a[k] += room.numbers[PRODUCT, k]
+        a[k] += numbers[PRODUCT, k]
 
 
 @helper
-def move_counts(classes, r, decay, pull, floor, projection, room):
+def move_counts(classes, r, decay, pull, floor, projection, numbers):
     """Move the counts of the classes; return how many had their step shortened."""
     shortened = 0
     classes.granted[0] += pull * classes.alpha
@@ -170,7 +172,7 @@ def move_counts(classes, r, decay, pull, floor, projection, room):
     for k in range(r.shape[0]):
         prior = classes.alpha - classes.nu * classes.counts[k]
         change = r[k] - decay * classes.counts[k] + pull * prior
-        change /= room.numbers[SLOWNESS, k]
+        change /= numbers[SLOWNESS, k]
         new, short = positive(projection, classes.counts[k], change, lifted)
         if classes.lag.shape[0] > 0:
             classes.lag[k] += classes.weight[0] * (new - classes.counts[k])
@@ -180,17 +182,17 @@ def move_counts(classes, r, decay, pull, floor, projection, room):
 
 
 @helper
-def gather_counts(r, room):
+def gather_counts(r, numbers):
     """Let the weights of a row wait in the room for `settle_counts`."""
     for k in range(r.shape[0]):
-        room.numbers[PENDING, k] += r[k]
+        numbers[PENDING, k] += r[k]
 
 
 @helper
-def settle_counts(classes, decay, pull, floor, projection, room):
+def settle_counts(classes, decay, pull, floor, projection, numbers):
     """Move the counts of the classes by the weights gathered, of which none is left."""
-    r = room.numbers[PENDING]
-    shortened = move_counts(classes, r, decay, pull, floor, projection, room)
+    r = numbers[PENDING]
+    shortened = move_counts(classes, r, decay, pull, floor, projection, numbers)
     for k in range(r.shape[0]):
         r[k] = 0.0
     return shortened

@@ -157,7 +157,7 @@ def _write_scores(model, rows, i, slot, a, room):
 
 @find_leverage.register(Mixture)
 def _find_leverage(model, rows, i, slot, r, floor, room):
-    share_weights(model, slot, r, room)
+    share_weights(model.first, room.posterior[slot], r, room.weights)
     find_leverage(model.parts, rows, i, slot, room.weights, floor, room.parts)
     for k in range(r.shape[0]):
         leverage = 0.0
@@ -169,24 +169,24 @@ def _find_leverage(model, rows, i, slot, r, floor, room):
 
 @gather_row.register(Mixture)
 def _gather_row(model, rows, i, slot, r, room):
-    share_weights(model, slot, r, room)
+    share_weights(model.first, room.posterior[slot], r, room.weights)
     gather_row(model.parts, rows, i, slot, room.weights, room.parts)
 
 
 @update.register(Mixture)
 def _update(model, rows, i, slot, r, decay, pull, floor, projection, room):
-    share_weights(model, slot, r, room)
+    share_weights(model.first, room.posterior[slot], r, room.weights)
     return update(
         model.parts, rows, i, slot, room.weights, decay, pull, floor, projection, room.parts
     )
 
 
 @helper
-def share_weights(model, slot, r, room):
+def share_weights(first, posterior, r, weights):
     """Share the weight of each class among its components."""
     for k in range(r.shape[0]):
-        for m in range(model.first[k], model.first[k + 1]):
-            room.weights[m] = r[k] * room.posterior[slot, m]
+        for m in range(first[k], first[k + 1]):
+            weights[m] = r[k] * posterior[m]
 
 
 @settle.register(Mixture)

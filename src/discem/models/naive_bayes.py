@@ -181,9 +181,9 @@ def _n_classes(model):
 
 @write_scores.register(NaiveBayes)
 def _write_scores(model, rows, i, slot, a, room):
-    begin_scores(model.classes, a, room)
+    begin_scores(model.classes, a, room.numbers, room.bits)
     add_scores(model.features, rows, i, a, room)
-    end_scores(a, room)
+    end_scores(a, room.numbers, room.bits)
 
 
 @find_leverage.register(NaiveBayes)
@@ -193,7 +193,7 @@ def _find_leverage(model, rows, i, slot, r, floor, room):
 
 @gather_row.register(NaiveBayes)
 def _gather_row(model, rows, i, slot, r, room):
-    gather_counts(r, room)
+    gather_counts(r, room.numbers)
     gather(model.features, rows, i, r, room)
 
 
@@ -201,14 +201,14 @@ def _gather_row(model, rows, i, slot, r, room):
 def _settle(model, decay, pull, floor, projection, room):
     begin_step(model.classes, room.numbers)
     shortened = settle(model.features, decay, pull, floor, projection, room)
-    return shortened + settle_counts(model.classes, decay, pull, floor, projection, room)
+    return shortened + settle_counts(model.classes, decay, pull, floor, projection, room.numbers)
 
 
 @update.register(NaiveBayes)
 def _update(model, rows, i, slot, r, decay, pull, floor, projection, room):
     begin_step(model.classes, room.numbers)
     shortened = move(model.features, rows, i, r, decay, pull, floor, projection, room)
-    return shortened + move_counts(model.classes, r, decay, pull, floor, projection, room)
+    return shortened + move_counts(model.classes, r, decay, pull, floor, projection, room.numbers)
 
 
 @add_to_average.register(NaiveBayes)

@@ -540,14 +540,14 @@ def _find_leverage(model, rows, i, slot, r, floor, room):
 
 @gather_row.register(Topics)
 def _gather_row(model, rows, i, slot, r, room):
-    gather_counts(r, room)
+    gather_counts(r, room.numbers)
     gather_columns(rows, i, Expected(room.expected[slot]), r, room.columns)
 
 
 @settle.register(Topics)
 def _settle(model, decay, pull, floor, projection, room):
     shortened = settle(model.features, decay, pull, floor, projection, room.columns)
-    return shortened + settle_counts(model.classes, decay, pull, floor, projection, room)
+    return shortened + settle_counts(model.classes, decay, pull, floor, projection, room.numbers)
 
 
 @update.register(Topics)
@@ -570,7 +570,7 @@ def _update(model, rows, i, slot, r, decay, pull, floor, projection, room):
                     shortened += move_columns(
                         block, rows, i, document, r, k, k + 1, t * K, projection, room
                     )
-    return shortened + move_counts(model.classes, r, decay, pull, floor, projection, room)
+    return shortened + move_counts(model.classes, r, decay, pull, floor, projection, room.numbers)
 
 
 @add_to_average.register(Topics)

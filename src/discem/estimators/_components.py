@@ -12,7 +12,7 @@ from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from ..targets import Targets, labels, soft_labels
 
-_CLUSTERED = 20_000  # rows of a class that its components are found on
+_CLUSTERED = 3_000  # rows of a class that its components are found on: more move them little
 
 
 def find_components(
@@ -48,7 +48,7 @@ def _threads() -> ThreadpoolController:
 
 def _one_thread():
     """Clusters of a few thousand rows are found sooner than threads have met."""
-    return _threads().limit(limits=1, user_api="openmp")
+    return _threads().limit(limits=1)
 
 
 def _k_means(points, weight, n_clusters: int, rng) -> tuple[np.ndarray, int]:

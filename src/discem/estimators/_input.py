@@ -383,16 +383,14 @@ def encode(y: np.ndarray, classes: np.ndarray) -> Targets:
 
 def _codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """The place of each label among the classes."""
-    missing, known = missing_labels(y), _known(y)
-    codes = np.full(len(y), UNLABELLED, dtype=np.int64)
-    if missing.all():
-        return codes
+    known = _known(y)
     place = np.minimum(np.searchsorted(classes, known), len(classes) - 1)
     place = np.where(classes[place] == known, place, UNKNOWN)
     if y.dtype.kind in "OUS":  # what is known is each label once
         code_of = dict(zip(known.tolist(), place.tolist(), strict=True))
-        place = np.array([code_of[label] for label in y[~missing].tolist()], dtype=np.int64)
-    codes[~missing] = place
+        return np.array([code_of.get(label, UNLABELLED) for label in y.tolist()], dtype=np.int64)
+    codes = np.full(len(y), UNLABELLED, dtype=np.int64)
+    codes[~missing_labels(y)] = place
     return codes
 
 

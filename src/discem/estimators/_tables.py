@@ -86,7 +86,8 @@ def hider(
         n = rows.n_rows
         share = np.where(rng.random_sample(n) < complete, 0.0, rate * rng.random_sample(n))
         draws = np.frombuffer(rng.bytes(n * columns), dtype=np.uint8).reshape(n, columns)
-        return _without(rows, layout, draws < (_BYTE * share)[:, None], tells)
+        below = np.minimum(np.ceil(_BYTE * share), _BYTE - 1).astype(np.uint8)
+        return _without(rows, layout, draws < below[:, None], tells)
 
     tells = np.array([role == "missing" for role in layout.code_roles], dtype=bool)
     return hide

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -434,3 +435,43 @@ def test_threads_that_compile_leave_the_configuration_alone(base, monkeypatch):
         thread.join()
     assert seen == [(8.0, before)] * 8
     assert before == numba.config.CACHE_DIR
+
+
+# --- how Numba is made to optimise a kernel once ----------------------------------------------
+
+
+def _methods_of_numba():
+    from numba.core import codegen
+
+    library, engine = codegen.CPUCodeLibrary, codegen.JITCPUCodegen
+    return library._optimize_final_module, library._finalize_final_module, engine.set_env
+
+
+def test_threads_that_compile_at_once_leave_numba_as_it_was(base):
+    """One that took another's methods for Numba's own would put them back for ever."""
+    before, numbers = _methods_of_numba(), [1, 2, 3, 4]
+
+    def kernel_of(number):
+        namespace = {}
+        exec(f"def add_{number}(x):\n    return x + {number}", namespace)
+        return _compile._compile(namespace[f"add_{number}"])
+
+    with ThreadPoolExecutor(len(numbers)) as pool:
+        found = list(pool.map(lambda number: kernel_of(number)(10.0), numbers))
+    assert found == [10.0 + number for number in numbers]
+    assert _methods_of_numba() == before
+
+
+def test_what_a_kernel_calls_can_be_called_from_python_too(base):
+    """A function of a user's own, compiled by Numba on its way, has its machine code."""
+    from numba import njit
+
+    @njit
+    def inner(x):
+        return 2.0 * x
+
+    def outer(x):
+        return inner(x) + 1.0
+
+    assert _compile._compile(outer)(3.0) == 7.0
+    assert inner(3.0) == 6.0

@@ -165,15 +165,10 @@ def _optimised_once() -> Iterator[None]:
     from numba.core.compiler_lock import global_compiler_lock
 
     library, engine = codegen.CPUCodeLibrary, codegen.JITCPUCodegen
-    needed = ("_finalize_dynamic_globals", "_verify_declare_only_symbols", "_module_pass_manager")
-    if not all(hasattr(library, name) or hasattr(engine, name) for name in needed):
-        yield
-        return
 
     def optimise(self):
-        if _is_entry(self):  # at one go: a first pass is for references, which nobody counts
-            passes, builder = self._codegen._module_pass_manager()
-            passes.run(self._final_module, builder)
+        if _is_entry(self):
+            theirs["_optimize_final_module"](self)
 
     def finish(self):
         if _is_entry(self):
@@ -192,6 +187,10 @@ def _optimised_once() -> Iterator[None]:
         "_finalize_final_module": (library, finish),
         "set_env": (engine, set_environment),
     }
+    needed = (*ours, "_finalize_dynamic_globals", "_verify_declare_only_symbols")
+    if not all(hasattr(library, name) or hasattr(engine, name) for name in needed):
+        yield
+        return
     with global_compiler_lock:  # nobody else compiles anything, or exchanges methods, meanwhile
         theirs = {name: getattr(kind, name) for name, (kind, _) in ours.items()}
         for name, (kind, method) in ours.items():

@@ -372,3 +372,14 @@ def test_the_table_classifier_takes_part(tables):
         pytest.skip("there is no TableClassifier yet")
     records = tables.run("TableClassifier", *tables.load_sets(names=["made-few"])["made-few"], 0)
     assert not [record["error"] for record in records if "error" in record]
+
+
+def test_a_stream_of_a_table_is_read_converted_and_learnt(benchmarks, tmp_path):
+    pytest.importorskip("pyarrow")
+    from tables_speed import stream, write_stream
+
+    path = tmp_path / "stream.parquet"
+    write_stream(path, 2000)
+    found = stream(str(path))
+    assert list(found) == ["read", "read and convert", "read, convert and learn"]
+    assert found["read, convert and learn"] > 0

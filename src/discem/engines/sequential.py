@@ -17,6 +17,7 @@ import numpy as np
 from .._compile import generic, helper, kernel
 from ..families import LEVERAGE, add_to_average, family_of, settle
 from ..figures import CORRECT, HINGE_SUM, LOSS, NCLL_SUM, NLL_SUM, ROWS, SHORTENED, WEIGHT
+from ..io.rows import copied
 from ..losses import compiled_form, evaluate
 from ..models import find_leverage, gather_row, make_room, n_classes, update, write_scores
 from ..projections import damp
@@ -149,7 +150,8 @@ def take_steps(
     averaged with those of the others. Yields the number of steps done, chunk after chunk.
     """
     batch = max(min(rule.batch, len(order)), 1)
-    w, room = np.empty((batch + 2, n_classes(state))), make_room(state, data.rows, batch)
+    w = copied(np.empty((batch + 2, n_classes(state))))  # other threads may have theirs beside it
+    room = make_room(state, data.rows, batch)
     stride = ByBatch() if batch > 1 else ByRow()
     chunk = max(chunk // batch, 1) * batch if chunk else max(len(order), 1)
     family, done = family_of(state.features), 0

@@ -73,7 +73,7 @@ class Threads(Sequential):
 
         def train(place: int, first: int, last: int) -> tuple[Any, int, np.ndarray]:
             """A state that has learnt a part of a round, the rows of it, and their figures."""
-            own, seen = copied(state), np.zeros(len(FIGURES))
+            own, seen = copied(state), copied(np.zeros(len(FIGURES)))
             rows = _deal(order[first:last], rule.batch, place, parts)
             for _ in take_steps(own, rule, t, data, rows, seen, chunk, Part(place, parts)):
                 if stop.is_set():

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._compile import Generic, generic
+from ..io.rows import copied
 
 # Rows of `ClassRoom.numbers`; what comes before is for whoever is at work.
 SHARES = 4  # p(y), which the model leaves there
@@ -32,7 +33,7 @@ class ClassRoom(NamedTuple):
 
 
 def make_class_room(n_classes: int) -> ClassRoom:
-    numbers = np.zeros((_ROWS, n_classes))
+    numbers = copied(np.zeros((_ROWS, n_classes)))
     numbers[SLOWNESS] = 1.0
     return ClassRoom(numbers, numbers.view(np.uint64))
 

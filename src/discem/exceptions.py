@@ -31,6 +31,10 @@ class ModelFileError(DiscemError, ValueError):
     """A file that is no model of this library, or a damaged one."""
 
 
+class EngineError(DiscemError, RuntimeError):
+    """Workers that are gone for good, or a scheduler that does not answer."""
+
+
 class MissingExtraError(DiscemError, ImportError):
     """An optional dependency that is not installed."""
 

@@ -62,6 +62,10 @@ n_jobs : int or None, default=None
     of the rows of an epoch, then their models are averaged: a result close to that of one thread,
     and always the same for as many. Few rows stay on one thread, and so does a small batch of
     `partial_fit`. It takes the memory of as many models and two more.
+engine : None, "dask" or Dask, default=None
+    Where `fit` runs: None is here, on `n_jobs` threads. `Dask(client)` is on the workers of a
+    cluster, which also read collections of dask: arrays, data frames, series and bags. "dask" is
+    the current client or, where there is none, a local cluster.
 random_state : int, RandomState or None, default=None
 verbose : int, default=0
     1 shows progress: epoch, loss, accuracy and time left."""

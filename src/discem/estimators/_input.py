@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from .._checks import NUMBER, demand
-from ..engines import count_jobs
+from ..engines import count_jobs, resolve_engine
 from ..exceptions import InputError, NoNumberError, OptionError, UnknownOptionError
 from ..families import Accepts
 from ..targets import UNKNOWN, UNLABELLED, Targets, label_sets, labels, soft_labels
@@ -50,6 +50,7 @@ def check_common_options(estimator) -> None:
     if callback is not None and not callable(callback):
         raise OptionError(f"callback={callback!r} must be None or a function of (model, record)")
     count_jobs(estimator.n_jobs)
+    resolve_engine(estimator.engine)
     try:
         check_random_state(estimator.random_state)
     except ValueError as error:
@@ -382,8 +383,8 @@ def encode(y: np.ndarray, classes: np.ndarray) -> Targets:
     return soft_labels(share)
 
 
-def check_weights(sample_weight, X) -> np.ndarray:
-    """Non-negative weights, one per row."""
+def check_weights(sample_weight, X, part: bool = False) -> np.ndarray:
+    """Non-negative weights, one per row; all may be zero where X is a `part` of the rows."""
     if sample_weight is None:
         return np.ones(X.shape[0])
     weights = sample_weight
@@ -394,7 +395,7 @@ def check_weights(sample_weight, X) -> np.ndarray:
         raise InputError(f"sample_weight of row {int(np.argmax(weights < 0))} is negative")
     if weights.max(initial=0.0) > LARGEST:
         raise InputError(f"sample_weight of row {int(np.argmax(weights))} is beyond {LARGEST:g}")
-    if not weights.any():
+    if not (part or weights.any()):
         raise InputError("sample_weight is zero for every row")
     return weights
 

@@ -160,6 +160,7 @@ class TableClassifier(Preset):
         unlabelled_weight="auto",
         total_samples=None,
         n_jobs=None,
+        engine=None,
         callback=None,
         random_state=None,
         verbose=0,
@@ -180,6 +181,7 @@ class TableClassifier(Preset):
         self.unlabelled_weight = unlabelled_weight
         self.total_samples = total_samples
         self.n_jobs = n_jobs
+        self.engine = engine
         self.callback = callback
         self.random_state = random_state
         self.verbose = verbose

@@ -178,6 +178,7 @@ class TextClassifier(Preset):
         total_samples=None,
         callback=None,
         n_jobs=None,
+        engine=None,
         random_state=None,
         verbose=0,
     ):
@@ -203,6 +204,7 @@ class TextClassifier(Preset):
         self.total_samples = total_samples
         self.callback = callback
         self.n_jobs = n_jobs
+        self.engine = engine
         self.random_state = random_state
         self.verbose = verbose
 

@@ -138,6 +138,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         rescore=False,
         callback=None,
         n_jobs=None,
+        engine=None,
         random_state=None,
         verbose=0,
     ):
@@ -162,6 +163,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
             rescore=rescore,
             callback=callback,
             n_jobs=n_jobs,
+            engine=engine,
             random_state=random_state,
             verbose=verbose,
         )

@@ -30,7 +30,7 @@ from .sequential import Part, Sequential, take_steps
 from .threads import Threads
 
 _FAN = 4  # states that become one at a time
-_ENDLESS = 1 << 62  # bytes: rows that are in memory here may be sent
+_LARGE = {"distributed.admin.large-graph-warning-threshold": 1 << 62}  # states are large, and sent
 
 
 class Dask(Sequential):
@@ -134,21 +134,25 @@ class Session:
         """The most parts that rows are trained in."""
         return self.engine.parts or self.threads
 
-    def compute(self, delayed: Sequence[Any]) -> list[Any]:
-        """Let workers compute, and keep, what is delayed."""
-        with self._told():
-            return self._keep(self.client.compute(list(delayed)))
+    def read(self, function: Callable, rows: Sequence[Sequence[Any]]) -> list[Any]:
+        """Let workers compute partitions of collections, and keep what a function makes of each.
+
+        A row is what the function is given: partitions, or what is here already; and its number.
+        """
+        import dask
+
+        read = dask.delayed(function, pure=False)
+        delayed = [read(*row, number=place) for place, row in enumerate(rows)]
+        with self._told(), dask.config.set(_LARGE):
+            return self._keep(self.client.compute(delayed))
 
     def submit(self, function: Callable, *futures: Any, **given: Any) -> Any:
         """Let a worker call a function of what is on workers already, and of what is given."""
         import dask
 
-        name = getattr(function, "__name__", "task").strip("_")
-        unlimited = {"distributed.admin.large-graph-warning-threshold": _ENDLESS}
-        with self._told(), dask.config.set(unlimited):
-            task = self.client.submit(
-                partial(function, **given), *futures, pure=False, key=_unique(name)
-            )
+        key = _unique(getattr(function, "__name__", "task").strip("_"))
+        with self._told(), dask.config.set(_LARGE):
+            task = self.client.submit(partial(function, **given), *futures, pure=False, key=key)
             return self._keep([task])[0]
 
     def send(self, content: Any) -> Any:
@@ -335,7 +339,7 @@ def balanced(sizes: Sequence[int], parts: int) -> list[list[int]]:
     [[0], [1, 2, 3], [4, 5]]
     """
     ends = np.cumsum(sizes)
-    total, groups, group = int(ends[-1]), [], []
+    total, groups, group = int(ends[-1]), list[list[int]](), list[int]()
     for place, end in enumerate(ends):
         group.append(place)
         begun = int(end) - sum(sizes[each] for each in group)

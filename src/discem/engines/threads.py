@@ -102,7 +102,7 @@ class Threads(Sequential):
                 stop.set()
 
     def rounds(
-        self, state: Any, rule: Rule, t: int, data: Data, n_rows: int, parts: int, chunk: int
+        self, state: Any, rule: Rule, t: int, data: Any, n_rows: int, parts: int, chunk: int
     ) -> list[int]:
         """Where rounds begin, and where the last ends.
 

@@ -78,9 +78,7 @@ class Batch(NamedTuple):
 
     def collect(self, n_features: Any, n_classes: int) -> models.Tally:
         """The statistics of all labelled rows."""
-        collect = partial(
-            models.collect, self.family, n_features=n_features, n_classes=n_classes
-        )
+        collect = partial(models.collect, self.family, n_features=n_features, n_classes=n_classes)
         if self.whole is None or self.whole.complete:
             return collect(self.rows, self.targets, self.weights)
         return self.whole.collect(collect)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import partial, wraps
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -124,7 +125,9 @@ class Pieces:
         places = _draw(sizes, seed)
         chosen = [(i, rows) for i, rows in enumerate(places) if len(rows)]
         taken = session.gather([session.submit(_take, futures[i], rows=rows) for i, rows in chosen])
-        sample = Piece(*(None if each[0] is None else together(each) for each in zip(*taken)))
+        sample = Piece(
+            *(None if each[0] is None else together(each) for each in zip(*taken, strict=True))
+        )
         return cls(session, futures, numbers, sizes, sample, places)
 
     def map(self, function: Callable) -> Pieces:
@@ -164,8 +167,6 @@ class Pieces:
 
 def _spread(session: Session, X, y, sample_weight) -> list[Any]:
     """Futures of pieces: the partitions of X, and of what goes with them."""
-    import dask
-
     given = {"X": X, "y": y, "sample_weight": sample_weight}
     lazy = {name: partitions(each, name) for name, each in given.items() if is_collection(each)}
     if y is None:
@@ -190,27 +191,20 @@ def _spread(session: Session, X, y, sample_weight) -> list[Any]:
             )
     rest = [name for name in given if name not in lazy and given[name] is not None]
     if rest and sizes is None:
-        counts = [dask.delayed(_length, pure=False)(part) for part in lazy["X"]]
-        sizes = session.gather(session.compute(counts))
+        sizes = session.gather(session.read(_length, [[part] for part in lazy["X"]]))
     for name in rest:
-        ends = np.cumsum([0, *sizes])  # type: ignore[list-item]
-        if n_rows(listed(given[name])) != ends[-1]:
-            raise InputError(f"X has {ends[-1]} rows but {name} has {n_rows(given[name])}")
-        whole = listed(given[name])
-        lazy[name] = [
-            some_rows(whole, np.arange(a, b)) for a, b in zip(ends[:-1], ends[1:], strict=True)
-        ]
+        whole, ends = listed(given[name]), np.cumsum([0, *(sizes or [])])
+        if n_rows(whole) != ends[-1]:
+            raise InputError(f"X has {ends[-1]} rows but {name} has {n_rows(whole)}")
+        lazy[name] = [some_rows(whole, np.arange(a, b)) for a, b in pairwise(ends)]
     nothing = [None] * len(lazy["X"])
-    columns = (lazy.get(name, nothing) for name in given)
-    make = dask.delayed(_piece, pure=False)
-    return session.compute(
-        [make(*each, number=p) for p, each in enumerate(zip(*columns, strict=True))]
-    )
+    columns = [lazy.get(name, nothing) for name in given]
+    return session.read(_piece, list(zip(*columns, strict=True)))
 
 
 def _cuts(X: Any, parts: int) -> list[tuple[int, int]]:
     ends = np.arange(parts + 1) * n_rows(listed(X)) // parts
-    return [(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True) if b > a]
+    return [(int(a), int(b)) for a, b in pairwise(ends) if b > a]
 
 
 def _cut(given: dict[str, Any], own: slice) -> Piece:
@@ -284,7 +278,7 @@ def _sent(piece: Piece, number: int) -> Piece:
     return _piece(*piece, number)
 
 
-def _length(X: Any) -> int:
+def _length(X: Any, number: int) -> int:
     return n_rows(listed(X))
 
 

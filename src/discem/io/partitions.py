@@ -37,7 +37,7 @@ def partitions(X: Any, what: str) -> list[Any]:
     if hasattr(X, "npartitions") and hasattr(X, "to_delayed"):
         return list(X.to_delayed())
     raise InputError(
-        f"{what} is a {type(X).__name__} of dask: expected an array, a data frame, a series or a bag"
+        f"{what} is a {type(X).__name__} of dask: expected an array, a data frame, or a bag"
     )
 
 
@@ -110,8 +110,6 @@ def n_rows(part: Any) -> int:
 
 def some_rows(part: Any, rows: Any) -> Any:
     """Some rows of a partition, or of anything that has rows."""
-    if hasattr(part, "take") and hasattr(part, "view") and not hasattr(part, "dtype"):
-        return part.take(rows)
     if hasattr(part, "iloc"):
         return part.iloc[rows]
     if isinstance(part, list | tuple):
@@ -134,6 +132,4 @@ def together(parts: Sequence[Any]) -> Any:
         import pandas as pd
 
         return pd.concat(list(parts), ignore_index=True)
-    if hasattr(type(first), "together"):
-        return type(first).together(parts)
     return np.concatenate([np.asarray(part) for part in parts])

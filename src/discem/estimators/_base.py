@@ -423,10 +423,6 @@ class GenerativeClassifier(Joint, BaseEstimator):
 
     # --- before training --------------------------------------------------------------------------
 
-    def _unmark(self, y) -> Any:
-        """Labels with None where they say that there is none."""
-        return y
-
     def _check_options(self) -> None:
         _input.check_common_options(self)
         for name in ("batch_size", "max_iter", "n_iter_no_change"):

@@ -298,6 +298,14 @@ def spread_over(y: np.ndarray, classes: np.ndarray, known: np.ndarray) -> np.nda
     return wide
 
 
+def unmarked(y: Any, unlabelled: Any) -> Any:
+    """Labels with None where they are the one that stands for none."""
+    if unlabelled is None or y is None or isinstance(y, Shares) or np.ndim(y) != 1:
+        return y
+    known = [None if label == unlabelled else label for label in np.asarray(y).tolist()]
+    return np.array(known, dtype=object)
+
+
 def missing_labels(y: np.ndarray) -> np.ndarray:
     """Which rows are unlabelled."""
     if y.dtype.kind == "f":

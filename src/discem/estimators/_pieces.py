@@ -102,7 +102,6 @@ class Pieces:
     def __init__(self, session: Session, futures, numbers, sizes, sample: Piece, places):
         self.session, self.futures, self.numbers = session, futures, numbers
         self.sizes, self.sample, self.places = sizes, sample, places
-        self._labels: dict[Any, Labels] = {}
 
     @property
     def n_rows(self) -> int:
@@ -138,17 +137,17 @@ class Pieces:
         return Pieces(self.session, futures, self.numbers, self.sizes, sample, self.places)
 
     def survey(self, look: Callable, merge: Callable) -> Any:
-        """What `merge` makes of all that `look` sees in X, a few at a time, in a tree."""
+        """What `merge` makes of all that `look` sees in a piece, a few at a time, in a tree."""
         return self.session.gather(self.session.reduce(merge, self._submit(_seen, look)))
 
-    def labels(self, estimator: Any) -> Labels:
-        """The classes of all rows, and how many each has."""
-        found = self.session.reduce(_join_labels, self._submit(_labels_of, estimator._unmark))
+    def labels(self, unlabelled: Any = None) -> Labels:
+        """The classes of all rows, and how many each has; one label may stand for none."""
+        found = self.session.reduce(_join_labels, self._submit(_labels_of, unlabelled))
         return self.session.gather(found)
 
     def batch(self, estimator: Any, fresh: bool) -> Any:
         """The sample as the estimator checks it, and all rows, checked where they are."""
-        labels = self.labels(estimator)
+        labels = self.labels(getattr(estimator, "unlabelled", None))
         if not len(labels.classes):
             raise InputError("y has no label at all: every row is None or NaN")
         worker = _worker(estimator, labels, fresh, self.sample.X)
@@ -301,12 +300,13 @@ def _mapped(piece: Piece, function: Callable, number: int) -> Piece:
 
 def _seen(piece: Piece, look: Callable, number: int) -> Any:
     with _naming(number):
-        return look(piece.X)
+        return look(piece)
 
 
-def _labels_of(piece: Piece, unmark: Callable, number: int) -> Labels:
+def _labels_of(piece: Piece, unlabelled: Any, number: int) -> Labels:
     with _naming(number):
-        y, named = _input.read_y(unmark(piece.y), n_rows(piece.X), needed=False)
+        y = _input.unmarked(piece.y, unlabelled)
+        y, named = _input.read_y(y, n_rows(piece.X), needed=False)
         if y.ndim == 2:
             classes = np.arange(y.shape[1]) if named is None else named
             return Labels(classes, np.zeros(len(classes)), 0)

@@ -14,7 +14,7 @@ from ..io.columns import FAMILIES as COLUMN_FAMILIES
 from ..io.rows import RowPair, code_rows, dense_rows
 from ..io.tables import Cells, Layout, Seen
 from ..priors import Gamma, Levels, NormalBetaPrime
-from ._pieces import Pieces
+from ._pieces import Piece, Pieces
 
 # Every table has these three parts, of any width: a second table compiles nothing new.
 TABLE = multiply(FAMILIES["gaussian"], FAMILIES["categorical"], FAMILIES["poisson"])
@@ -66,7 +66,11 @@ def layout_of(pieces: Pieces, families: Any, informative: bool = False) -> Layou
     layout = Layout.learn(pieces.sample.X, families, informative)
     if pieces.complete:
         return layout
-    return layout.completed(pieces.survey(Seen.look, Seen.merge))
+    return layout.completed(pieces.survey(_look, Seen.merge))
+
+
+def _look(piece: Piece) -> Seen:
+    return Seen.look(piece.X)
 
 
 def prior_of(strength: float) -> Pair:

@@ -280,7 +280,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
 
     @writes
     def calibrate(self, X, y, sample_weight=None):
-        return super().calibrate(X, self._unmark(y), sample_weight)
+        return super().calibrate(X, _input.unmarked(y, self.unlabelled), sample_weight)
 
     calibrate.__doc__ = GenerativeClassifier.calibrate.__doc__
 
@@ -321,7 +321,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
     ) -> Batch:
         if fresh and self.family != "deprecated":
             warn("the option family= is called families= now", FutureWarning)
-        y, X = self._unmark(y), self._encoded(X, fresh, stream)
+        y, X = _input.unmarked(y, self.unlabelled), self._encoded(X, fresh, stream)
         batch = super()._check_data(X, y, sample_weight, fresh, classes, stream, grows, part)
         if isinstance(batch.X, Encoded) and not any(part.shape[1] for part in batch.X.cells):
             n = batch.X.shape[0]
@@ -336,17 +336,6 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
                         f"{batch.classes.tolist()[:20]}"
                     )
         return batch
-
-    def _unmark(self, y) -> Any:
-        """Labels with None where they say that there is none."""
-        if self.unlabelled is None or y is None or isinstance(y, _input.Shares):
-            return y
-        if np.ndim(y) != 1:
-            return y
-        return np.array(
-            [None if label == self.unlabelled else label for label in np.asarray(y).tolist()],
-            dtype=object,
-        )
 
     def _choose_size(self, batch: Batch) -> int:
         """The number of components with the least log-loss on rows held out."""

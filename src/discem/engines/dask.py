@@ -11,6 +11,7 @@ worker had that died is made again by others, from the start if need be, and is 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -91,7 +92,9 @@ class Dask(Sequential):
                 client = distributed.default_client()
         try:
             if client is None:
-                cluster = distributed.LocalCluster(threads_per_worker=1, dashboard_address=None)
+                with warnings.catch_warnings():
+                    warnings.filterwarnings("ignore", "Port", UserWarning)  # of a dashboard
+                    cluster = distributed.LocalCluster(threads_per_worker=1, dashboard_address=None)
                 client = distributed.Client(cluster)
             session = Session(client, self)
             try:
@@ -200,7 +203,10 @@ class Session:
             raise EngineError(
                 f"workers died again and again at {error.task!r}: is there enough memory for it?"
             ) from error
-        except (CancelledError, CommClosedError, OSError, TimeoutError) as error:
+        except Exception as error:
+            gone = isinstance(error, CancelledError | CommClosedError | TimeoutError)
+            if not gone and self.client.status == "running":  # then it is of what was asked for
+                raise
             raise EngineError(
                 "the scheduler of dask does not answer any more, or has dropped what it was asked "
                 f"for ({type(error).__name__}): what was learnt until then is kept"

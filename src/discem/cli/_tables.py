@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -14,7 +13,7 @@ from ..exceptions import InputError, OptionError
 from ..io.cells import Content
 from ..io.columns import FAMILIES
 from ..io.sources import listed
-from ..io.table_files import Rows, kind_of, table_of
+from ..io.table_files import Rows, in_place, kind_of, table_of
 from ._screen import Meter, Pace, Warnings
 from ._training import check_labels
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 _FEW = 10  # rows that may all have labels of their own
 _TAKEN = ("label", "probability", "probabilities")  # names in predictions
-_ROW = re.compile(r"\b(in|at) row ([0-9]+)")
 _STEPS = {"choice": " of a trial", "density": " of the density", "fit": ""}
 _WORDS = {
     "TextClassifier reads text, or leave the column out": "leave it out with --ignore",
@@ -183,7 +181,7 @@ def in_words_of_the_shell(place: Callable[[int], str]) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        told = _ROW.sub(lambda found: f"{found[1]} {place(int(found[2]))}", str(error))
+        told = in_place(str(error), place)
         for words, instead in _WORDS.items():
             told = told.replace(words, instead)
         raise InputError(told) from error

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..exceptions import InputError
+from .table_files import ReadTable
 
 
 def is_collection(X: Any) -> bool:
@@ -95,6 +96,26 @@ def _ask(sent: _Sealed, part: Any, columns: tuple[int, ...], dtype: Any) -> np.n
     return np.asarray(sent.content(rows), dtype=dtype)
 
 
+class Lazy:
+    """Partitions that are still to be computed: as much of a collection as a fit asks for."""
+
+    def __init__(self, parts: Sequence[Any]):
+        self._parts = list(parts)
+
+    @property
+    def npartitions(self) -> int:
+        return len(self._parts)
+
+    def __dask_graph__(self) -> Any:
+        import dask
+
+        return dask.delayed(self._parts).__dask_graph__()
+
+    def to_delayed(self) -> list[Any]:
+        """The partitions."""
+        return self._parts
+
+
 # --- what a partition is when it is there ---------------------------------------------------------
 
 
@@ -126,6 +147,8 @@ def together(parts: Sequence[Any]) -> Any:
     first = parts[0]
     if isinstance(first, list | tuple):
         return [row for part in parts for row in part]
+    if isinstance(first, ReadTable):
+        return first.joined(parts[1:])
     if sp.issparse(first):
         return sp.vstack(parts, format="csr")
     if hasattr(first, "iloc"):

@@ -337,6 +337,8 @@ def train(
             order = rng.randint(2**31 - 1)
         pass_over = learner.look if plan.solved else learner.epoch
         record = pass_over(seen, order, progress.rows)
+        if shards is not None and seen is shards:
+            record["parts"] = len(shards.sizes)
         if guard.watch(record):
             kept, best = None, np.inf
             patience.forget()

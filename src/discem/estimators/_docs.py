@@ -88,8 +88,9 @@ history_ : list of dicts
     scores taken before each update); `validation_*` and `rescored_*` where asked for; `step`, the
     share of `shortened` steps, `seconds`. For words also `perplexity`. Where parameters are
     averaged, `objective`: mean loss and penalty, a row, of the average. `went_back` where an epoch
-    ended above the start, so that training went back there and shortened its steps. Of a stream,
-    the last 100 batches.
+    ended above the start, so that training went back there and shortened its steps. On workers,
+    `parts`: in how many the rows were trained, for small partitions are trained together. Of a
+    stream, the last 100 batches.
 stream_ : dict
     What all batches of a stream come to: the number of `batches` and `rows`, the `weight` of the
     labelled ones, `seconds`, and the mean `loss`, `nll`, `ncll`, `hinge` and `accuracy`, all

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -71,13 +72,13 @@ def labels_of(rows: Rows, roles: Roles) -> list[str | None]:
     return rows.labels(roles.target)
 
 
-def check_classes(labels: list[str | None], target: str | None, loss: Any) -> None:
+def check_classes(labels: Counter[str | None], target: str | None, loss: Any) -> None:
     """See that the labels are classes, to be told apart."""
     check_labels(labels, "row", loss)
-    seen = [label for label in labels if label is not None]
-    if len(seen) >= _FEW and 2 * len(set(seen)) > len(seen):
+    classes, seen = len(set(labels) - {None}), labels.total() - labels[None]
+    if seen >= _FEW and 2 * classes > seen:
         raise InputError(
-            f"column {target!r} has {len(set(seen)):,} different labels in {len(seen):,} rows: "
+            f"column {target!r} has {classes:,} different labels in {seen:,} rows: "
             "these are no classes"
         )
 

@@ -47,14 +47,14 @@ def open_client(workers: int | None, scheduler: str | None) -> Iterator[Any]:
             dashboard_address=None,
             silence_logs=logging.CRITICAL,
         )
-    with cluster, distributed.Client(cluster, set_as_default=False) as client:
+    with cluster, distributed.Client(cluster) as client:
         yield client
 
 
 @contextmanager
 def _connected(distributed: Any, address: str) -> Iterator[Any]:
     try:
-        client = distributed.Client(address, timeout=_SECONDS, set_as_default=False)
+        client = distributed.Client(address, timeout=_SECONDS)
     except (OSError, ValueError, TypeError) as error:
         raise EngineError(f"{address}: no scheduler of dask answers there") from error
     with client:

@@ -24,6 +24,8 @@ from .sources import STDIN, find_format, row_groups
 from .table_files import NUMBERS, ReadTable, Rows, in_place
 from .texts import Found, common_kind, merge_kinds
 
+Tell = Callable[[int], None]
+
 _LEAST = 10_000  # rows of Parquet's groups that are read together
 
 
@@ -72,14 +74,20 @@ class Parts:
         What a worker reads a part with.
     look : callable
         What it makes of that for us, a `Look`.
+    tell : callable
+        Called with the number of rows when a part was read.
     """
 
-    def __init__(self, client: Any, parts: list[Part], read: Callable, look: Callable):
+    def __init__(self, client: Any, parts: list[Part], read: Callable, look: Callable, tell: Tell):
         import dask
+        from distributed import as_completed
 
-        self.client, self.parts, self.read = client, parts, read
+        self.client, self.parts = client, parts
         self.futures = client.compute([dask.delayed(read, pure=False)(part) for part in parts])
-        self.looks: list[Look] = client.gather(client.map(look, self.futures, pure=False))
+        looks = client.map(look, self.futures, pure=False)
+        for _, seen in as_completed(looks, with_results=True):
+            tell(seen.n_rows)
+        self.looks: list[Look] = client.gather(looks)
         threads = max(sum(client.nthreads().values()), 1)
         self.cuts = -(-threads // len(parts))  # of each part, where parts are few
 
@@ -132,9 +140,9 @@ def _place(rows: Rows, row: int) -> str:
 # --- documents ------------------------------------------------------------------------------------
 
 
-def read_documents(client: Any, parts: list[Part], **names: Any) -> Parts:
+def read_documents(client: Any, parts: list[Part], tell: Tell, **names: Any) -> Parts:
     """Let workers read documents; see `discem.io.documents.read_documents` for what they need."""
-    return Parts(client, parts, partial(_read_documents, **names), _look_at_documents)
+    return Parts(client, parts, partial(_read_documents, **names), _look_at_documents, tell)
 
 
 def _read_documents(part: Part, **names: Any) -> list[documents.Document]:
@@ -159,11 +167,11 @@ def labels_of(found: list[documents.Document]) -> list[str | None]:
 
 
 def read_tables(
-    client: Any, parts: list[Part], target: str, apart: Sequence[str], max_size: int
+    client: Any, parts: list[Part], tell: Tell, target: str, apart: Sequence[str], max_size: int
 ) -> Parts:
-    """Let workers read tables, whose labels are in `target`; of columns `apart` nothing is asked."""
+    """Let workers read tables with labels in `target`; of columns `apart` nothing is asked."""
     read = partial(_read_table, max_size=max_size)
-    return Parts(client, parts, read, partial(_look_at_table, target=target, apart=apart))
+    return Parts(client, parts, read, partial(_look_at_table, target=target, apart=apart), tell)
 
 
 def _read_table(part: Part, max_size: int) -> Rows:
@@ -204,7 +212,8 @@ def columns_of(rows: Rows, kinds: dict[str, str | None], ignored: Sequence[str])
     try:
         return ReadTable(
             {
-                name: nothing if name in ignored or name not in rows.columns
+                name: nothing
+                if name in ignored or name not in rows.columns
                 # of a given family or not, the kind is settled, or each cell tells its own
                 else rows.content(name, kind)
                 for name, kind in kinds.items()

@@ -440,7 +440,10 @@ class ReadTable(Table):
         """These rows and those that follow, which are of the same columns."""
         every = [self, *others]
         return ReadTable(
-            {name: join_contents([table.contents[name] for table in every]) for name in self.names}
+            {
+                name: join_contents([table.contents[name] for table in every])
+                for name in self.contents
+            }
         )
 
 

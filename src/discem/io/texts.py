@@ -117,7 +117,7 @@ def _kind_of(text: str, typed: bool) -> str:
 class Found(NamedTuple):
     """Cells of a kind: how many there are, which is the first, what it says and where it is."""
 
-    count: int
+    cells: int
     first: tuple[int, ...]
     text: str
     place: str
@@ -156,7 +156,7 @@ def merge_kinds(parts: Iterable[dict[str, Found]]) -> dict[str, Found]:
             if known is None:
                 merged[kind] = found._replace(first=(place, *found.first))
             else:
-                merged[kind] = known._replace(count=known.count + found.count)
+                merged[kind] = known._replace(cells=known.cells + found.cells)
     return merged
 
 
@@ -171,8 +171,8 @@ def common_kind(found: dict[str, Found], name: str, given: bool = False) -> str:
     only = _only_kind(set(found))
     if only or given:
         return only or "level"
-    kind = max(found, key=lambda each: (found[each].count, [-row for row in found[each].first]))
-    most, total = found[kind].count, sum(each.count for each in found.values())
+    kind = max(found, key=lambda each: (found[each].cells, [-row for row in found[each].first]))
+    most, total = found[kind].cells, sum(each.cells for each in found.values())
     if kind in ("number", "date") and most > (1.0 - _STRAY) * total:
         others = [each for other, each in found.items() if other != kind]
         stray = min(others, key=lambda each: each.first)

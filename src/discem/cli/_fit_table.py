@@ -20,9 +20,11 @@ from ._tables import (
     Reader,
     Roles,
     check_classes,
+    feature_names,
     features_of,
     in_words_of_the_shell,
     labels_of,
+    need_column,
     step_of,
 )
 from ._training import Job, Learnt, Sizes, check_first_labels
@@ -69,9 +71,9 @@ def fit_table_on(job: Job, client: Any, source: Source, roles: Roles) -> str:
     with Meter(lines=True) as meter:
         parts = source.rows_on(client, target, [*roles.names().values(), *ignored], meter)
     head = files.head_of(parts)
-    labels_of(head, roles)
+    need_column(head, target, "--target")
     check_classes(parts.labels, target, model.loss)
-    names = list(features_of(head, roles, families))
+    names = feature_names(head, roles, families)
     kinds = files.kinds_of(parts, names, list(families))
     model.engine = Dask(client)
     table = parts.partitions(partial(files.columns_of, kinds=kinds, ignored=ignored))

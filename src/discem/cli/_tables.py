@@ -83,23 +83,30 @@ def check_classes(labels: Counter[str | None], target: str | None, loss: Any) ->
         )
 
 
-def features_of(rows: Rows, roles: Roles, families: Any) -> dict[str, Content]:
-    """The columns that a model is to be fitted to."""
+def feature_names(rows: Rows, roles: Roles, families: Any) -> list[str]:
+    """Which columns a model is to be fitted to; those that were named must be there."""
     families = families if isinstance(families, dict) else {}
     for name, family in families.items():
         need_column(rows, name, "--ignore" if family == "ignored" else "--family")
     if roles.id is not None:
         need_column(rows, roles.id, "--id")
     apart = set(roles.names().values())
-    contents = {}
-    for name in rows.names:
-        if families.get(name) == "ignored":
-            contents[name] = Content("number", np.full(len(rows), np.nan))  # not looked at
-        elif name not in apart:
-            contents[name] = rows.content(name, given=name in families)
-    if not contents:
+    names = [name for name in rows.names if families.get(name) == "ignored" or name not in apart]
+    if not names:
         raise InputError(f"{rows.path}: no column besides {listed(apart)}")
-    return contents
+    return names
+
+
+def features_of(rows: Rows, roles: Roles, families: Any) -> dict[str, Content]:
+    """The columns that a model is to be fitted to."""
+    names = feature_names(rows, roles, families)
+    families = families if isinstance(families, dict) else {}
+    return {
+        name: Content("number", np.full(len(rows), np.nan))  # not looked at
+        if families.get(name) == "ignored"
+        else rows.content(name, given=name in families)
+        for name in names
+    }
 
 
 def need_column(rows: Rows, name: str, flag: str) -> None:

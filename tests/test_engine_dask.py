@@ -31,7 +31,7 @@ from discem import (
     inverse,
     models,
 )
-from discem.engines import Data, Rule, Session, Shards, Threads, balanced
+from discem.engines import Data, Rule, Session, Shards, Threads, balanced, is_skewed
 from discem.engines import dask as dask_engine
 from discem.engines.sequential import Part, take_steps
 from discem.estimators import _pieces
@@ -232,6 +232,38 @@ def test_groups_have_rows_and_are_about_as_large(parts):
     assert max(totals) < 2 * sum(rows) / parts
 
 
+def test_rows_that_are_dealt_are_all_there_and_every_part_has_its_share_of_a_class():
+    y = np.sort(np.random.default_rng(0).integers(0, 3, 500))
+    rows, ends = tiny.view("gaussian", np.arange(500.0)[:, None]), [0, 100, 107, 400, 500]
+    own = [np.arange(a, b) for a, b in pairwise(ends)]
+    weights = (np.arange(500) % 5 > 0) * 1.0  # some are held out
+    pieces = [Data(taken(rows, i), labels(y).take(i), weights[i]) for i in own]
+    groups, sizes = [[pieces[0], pieces[1]], [pieces[2]], [pieces[3]]], [85, 235, 80]
+    whole = Data(rows, labels(y), weights)
+    shards = Shards(Here(), groups, sizes, 500, 2.0, whole, np.arange(500), parts=4)
+    assert shards.record == {"parts": 4, "dealt": 1.0}
+    assert shards.sizes == [len(part.weights) for part in shards.parts]
+    assert sum(shards.sizes) == 400
+    assert max(shards.sizes) - min(shards.sizes) <= 3
+    seen = np.concatenate([part.rows.values[:, 0] for part in shards.parts]).astype(int)
+    assert sorted(seen) == np.flatnonzero(weights).tolist()
+    for part in shards.parts:
+        np.testing.assert_array_equal(part.targets.codes, y[part.rows.values[:, 0].astype(int)])
+        share = np.bincount(part.targets.codes) / len(part.weights)
+        np.testing.assert_allclose(share, np.bincount(y) / 500, atol=0.03)
+        assert set(part.weights) == {0.5}
+
+
+def test_parts_differ_by_more_than_chance_or_not():
+    rng = np.random.default_rng(0)
+    shares = rng.dirichlet(np.full(52, 0.3))
+    for n in (200, 10**6):
+        assert not is_skewed(rng.multinomial(n, shares, size=8))
+        assert is_skewed(np.diag(np.full(4, n)))
+    assert is_skewed(np.array([[900, 900], [100, 100], [100, 100]]))  # one has most of the rows
+    assert not is_skewed(np.array([[500, 500]]))
+
+
 def test_engines_survive_clones_and_pickles():
     marker = threading.Lock  # something with a `submit` is a client
     engine = Dask(type("Client", (), {"submit": marker})(), parts=4)
@@ -299,11 +331,36 @@ def test_what_is_trained_apart_is_as_good(client, apart):
         )
 
 
-def test_sparse_blocks(client, sampled):
+@pytest.mark.parametrize("kind", [GaussianNB, MultinomialNB])
+def test_partitions_sorted_by_class_are_dealt(client, kind, apart):
+    X, y = numbers(2400) if kind is GaussianNB else counts(2400)
+    X = X if kind is GaussianNB else X.toarray()
+
+    def fit(order):
+        rows = da.from_array(X[order], chunks=(300, X.shape[1]))
+        engine = Dask(client, parts=8)
+        return kind(loss="ncll", engine=engine, random_state=0).fit(rows, y[order])
+
+    by_class = np.argsort(y, kind="stable")
+    one_of_a_class = np.concatenate([by_class[:300], np.sort(by_class[300:])])
+    mixed = fit(np.arange(2400))
+    assert "dealt" not in mixed.history_[-1]
+    for order in (by_class, one_of_a_class):
+        model = fit(order)
+        assert (model.history_[-1]["parts"], model.history_[-1]["dealt"]) == (8, 1.0)
+        assert model.score(X, y) > mixed.score(X, y) - 0.01
+
+
+def counts(n=400, K=3):
     rng = np.random.default_rng(0)
-    y = rng.integers(0, 3, 400)
-    shares = rng.dirichlet(np.full(40, 0.3), 3)
-    X = sp.csr_matrix(np.stack([rng.multinomial(20, shares[k]) for k in y]).astype(float))
+    y, shares = rng.integers(0, K, n), rng.dirichlet(np.full(40, 0.3), K)
+    X = np.stack([rng.multinomial(20, shares[k]) for k in y]).astype(float)
+    X[:, :10] += 2 * X[:, 10:20]  # words that depend on each other
+    return sp.csr_matrix(X), y
+
+
+def test_sparse_blocks(client, sampled):
+    X, y = counts()
     rows = da.from_array(X.toarray(), chunks=(100, 40)).map_blocks(sp.csr_matrix)
     model = MultinomialNB(engine=Dask(client), random_state=0).fit(rows, y)
     assert model.score(X, y) > 0.9

@@ -338,7 +338,7 @@ def train(
         pass_over = learner.look if plan.solved else learner.epoch
         record = pass_over(seen, order, progress.rows)
         if shards is not None and seen is shards:
-            record["parts"] = len(shards.sizes)
+            record |= shards.record
         if guard.watch(record):
             kept, best = None, np.inf
             patience.forget()

@@ -1,7 +1,15 @@
 """Engines: how the one update is run."""
 
 from ._protocol import Data, Done, Engine, Rule, check_needs
-from .dask import Dask, Session, Shards, balanced, join_targets, resolve_engine
+from .dask import (
+    Dask,
+    Session,
+    Shards,
+    balanced,
+    is_skewed,
+    join_targets,
+    resolve_engine,
+)
 from .sequential import Sequential
 from .threads import Threads, count_jobs, with_jobs
 
@@ -18,6 +26,7 @@ __all__ = [
     "balanced",
     "check_needs",
     "count_jobs",
+    "is_skewed",
     "join_targets",
     "resolve_engine",
     "with_jobs",

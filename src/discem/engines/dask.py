@@ -1,9 +1,11 @@
 """Dask: rows in parts, on the workers of a cluster, whose states are averaged.
 
-Rows are sent, or read, and prepared once, and stay where they are. A round is this: the state goes
-to the workers, each part copies it and takes the steps of its share of the rows, with the prior and
-the units of the whole; states become their mean, a few at a time, in a tree; the mean comes back.
-So a round costs one state to each worker and one back, whatever the number of rows.
+Rows are sent, or read, and prepared once, and stay where they are; but where parts would differ in
+their classes, as in files that are sorted, rows are first dealt over all parts. A round is this:
+the state goes to the workers, each part copies it and takes the steps of its share of the rows,
+with the prior and the units of the whole; states become their mean, a few at a time, in a tree; the
+mean comes back. So a round costs one state to each worker and one back, whatever the number of
+rows.
 
 All that is random in a part follows from the seed of the epoch and the number of the part. What a
 worker had that died is made again by others, from the start if need be, and is the same.
@@ -14,7 +16,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 from weakref import WeakSet
@@ -31,6 +33,8 @@ from .sequential import Part, Sequential, take_steps
 from .threads import Threads
 
 _FAN = 4  # states that become one at a time
+_SKEWED = 0.01  # of the variance of a class within parts, between them: then rows are dealt anew
+_UNEVEN = 1.5  # times the mean size of a part
 _LARGE = {"distributed.admin.large-graph-warning-threshold": 1 << 62}  # states are large, and sent
 
 
@@ -251,14 +255,31 @@ class Shards:
     sample : Data
     order : array of int
         The rows of the sample that stand for those of the workers.
+    parts : int or None
+        In how many parts rows are dealt, each with its share of every group; None is that the
+        groups are the parts.
     """
 
-    def __init__(self, session, groups, sizes, n_cells: int, unit: float, sample: Data, order):
-        self.session, self.sizes, self.sample, self.order = session, sizes, sample, order
-        self.groups = [session.submit(_together, *group, unit=unit) for group in groups]
+    def __init__(
+        self, session, groups, sizes, n_cells: int, unit: float, sample: Data, order, parts=None
+    ):
+        self.session, self.sample, self.order = session, sample, order
+        self.sizes = sizes if parts is None else _sizes_of_parts(sizes, parts)
         self.n_rows, self.n_cells = int(sum(sizes)), n_cells
         self.hide: Callable | None = None
         self.shuffle = True
+        self.record: dict[str, Any] = {"parts": len(self.sizes)}  # of every epoch
+        if parts is not None:
+            self.record["dealt"] = 1.0
+        self._groups, self._unit, self._dealt = groups, unit, parts is not None
+
+    @cached_property
+    def parts(self) -> list[Any]:
+        """The rows of each part, in one piece of memory; nobody asks for them before training."""
+        groups = self._groups
+        if self._dealt:
+            groups = _deal_all(self.session, groups, len(self.sizes))
+        return [self.session.submit(_together, *group, unit=self._unit) for group in groups]
 
     @property
     def rows(self) -> Shards:
@@ -275,11 +296,11 @@ class Shards:
         begin, end = (place / self.n_rows for place in span)
         ends = [
             session.submit(
-                _take_part, sent, group,
+                _take_part, sent, rows,
                 rule=rule, t=t, seed=(int(seed), place), span=(begin, end),
                 part=_part(place, size / self.n_rows), hide=self.hide, shuffle=self.shuffle,
             )
-            for place, (group, size) in enumerate(zip(self.groups, self.sizes, strict=True))
+            for place, (rows, size) in enumerate(zip(self.parts, self.sizes, strict=True))
         ]  # fmt: skip
         return session.gather(session.reduce(_join_ends, ends))
 
@@ -295,6 +316,59 @@ def _together(*pieces: Data, unit: float) -> Data:
     rows = pieces[0].rows if len(pieces) == 1 else joined([piece.rows for piece in pieces])
     weights = np.concatenate([piece.weights for piece in pieces]) / unit
     return Data(rows, join_targets([piece.targets for piece in pieces]), weights)
+
+
+def _some(data: Data, chosen: np.ndarray) -> Data:
+    """Some of the rows."""
+    return Data(taken(data.rows, chosen), data.targets.take(chosen), data.weights[chosen])
+
+
+def _deal_all(session: Session, groups: Sequence[Sequence[Any]], parts: int) -> list[list[Any]]:
+    """Groups of futures of `Data` in so many other ones, each with its share of the rows of all."""
+    dealt = [
+        session.submit(_deal, *group, parts=parts, place=place)
+        for place, group in enumerate(groups)
+    ]
+    return [[session.submit(_nth, each, place=place) for each in dealt] for place in range(parts)]
+
+
+def _sizes_of_parts(sizes: Sequence[int], parts: int) -> list[int]:
+    turns = [_turns(size, parts, place) for place, size in enumerate(sizes)]
+    return [sum(map(len, own)) for own in zip(*turns, strict=True)]
+
+
+def _deal(*pieces: Data, parts: int, place: int) -> list[Data]:
+    """Rows to train on in so many slices, each with its share of every class."""
+    data = _together(*pieces, unit=1.0)
+    order = np.random.RandomState(place).permutation(np.flatnonzero(data.weights > 0))
+    order = order[np.argsort(data.targets.codes[order], kind="stable")]
+    return [_some(data, np.sort(order[list(own)])) for own in _turns(len(order), parts, place)]
+
+
+def _turns(size: int, parts: int, first: int) -> list[range]:
+    """Which of so many rows each part gets, one after the other in turns."""
+    return [range((part + first) % parts, size, parts) for part in range(parts)]
+
+
+def _nth(dealt: list[Data], place: int) -> Data:
+    return dealt[place]
+
+
+def is_skewed(counts: np.ndarray) -> bool:
+    """Whether parts, by rows of each class, (parts, K), are not what chance makes of all rows.
+
+    It is asked of the sizes of parts, and of what a test of independence asks of their classes.
+
+    >>> is_skewed(np.array([[50, 40], [40, 50]])), is_skewed(np.array([[90, 0], [0, 90]]))
+    (False, True)
+    """
+    counts = counts[:, counts.sum(axis=0) > 0]
+    (parts, classes), n, sizes = counts.shape, counts.sum(), counts.sum(axis=1)
+    expected = np.outer(sizes, counts.sum(axis=0)) / n
+    freedom = (parts - 1) * (classes - 1)
+    chance = freedom + 4.0 * np.sqrt(2.0 * freedom)
+    excess = ((counts - expected) ** 2 / np.maximum(expected, 1e-300)).sum() - chance
+    return bool(excess > _SKEWED * n or sizes.max() > _UNEVEN * sizes.mean())
 
 
 def join_targets(pieces: list[Targets]) -> Targets:
@@ -315,11 +389,11 @@ def _take_part(state, data: Data, rule: Rule, t, seed, span, part: Part, hide, s
     n_batches = -(-len(order) // rule.batch)
     first, last = (rule.batch * round(n_batches * place) for place in span)
     order = order[first:last]
-    rows, targets, weights = data
     if hide is not None:  # cells of the rows of this round only
-        rows, targets, weights = taken(rows, order), targets.take(order), weights[order]
-        rows = hide(rows, np.random.RandomState((*seed, first))) if len(order) else rows
-        order = np.arange(len(order))
+        data, order = _some(data, order), np.arange(len(order))
+    rows, targets, weights = data
+    if hide is not None and len(order):
+        rows = hide(rows, np.random.RandomState((*seed, first)))
     # what came over a network may be written to, or not: compiled code knows one kind
     data = Data(sealed(rows), owned(targets), owned(weights))
     own, figures = copied(state), np.zeros(len(FIGURES))

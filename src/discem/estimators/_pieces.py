@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from .. import models
-from ..engines import Data, Session, Shards, Threads, balanced, resolve_engine
+from ..engines import Data, Session, Shards, Threads, balanced, is_skewed, resolve_engine
 from ..exceptions import DiscemError, InputError, NoNumberError
 from ..io.partitions import (
     is_collection,
@@ -338,6 +338,7 @@ class Facts(NamedTuple):
     given: int  # rows that were given a weight
     weight: float
     labelled: tuple[float, int]  # the weight of labelled rows, and how many have one
+    classes: np.ndarray  # rows of each class, and of none
 
 
 class Checked(NamedTuple):
@@ -350,18 +351,19 @@ class Checked(NamedTuple):
 def _checked(piece: Piece, check: Callable, number: int) -> Checked:
     with _naming(number):
         batch = check(*piece)
-        return _with_facts(
-            Data(batch.rows, batch.targets, batch.weights), int(np.count_nonzero(batch.given))
-        )
+        data, given = Data(batch.rows, batch.targets, batch.weights), np.count_nonzero(batch.given)
+        return _with_facts(data, int(given), len(batch.classes))
 
 
-def _with_facts(data: Data, given: int) -> Checked:
+def _with_facts(data: Data, given: int, n_classes: int) -> Checked:
     rows, targets, weights = data
-    own = targets.labelled & (weights > 0)
+    kept = weights > 0
+    own = targets.labelled & kept
     labelled = float(weights[own].sum()), int(np.count_nonzero(own))
+    classes = models.count_classes(list(targets.parts(kept.astype(float))), n_classes)
     facts = Facts(
-        int(np.count_nonzero(weights > 0)), rows.n_rows, rows.n_cells, given,
-        float(weights.sum()), labelled,
+        int(np.count_nonzero(kept)), rows.n_rows, rows.n_cells, given, float(weights.sum()),
+        labelled, np.append(classes, np.count_nonzero(kept) - labelled[1]),
     )  # fmt: skip
     return Checked(data, facts)
 
@@ -377,7 +379,8 @@ def _data(checked: Checked) -> Data:
 def _held_out(checked: Checked, held: np.ndarray) -> Checked:
     weights = checked.data.weights.copy()
     weights[held] = 0.0
-    return _with_facts(checked.data._replace(weights=weights), checked.facts.given)
+    data, (*_, given, _, _, classes) = checked.data._replace(weights=weights), checked.facts
+    return _with_facts(data, given, len(classes) - 1)
 
 
 def _collected(checked: Checked, collect: Callable, seed: tuple[int, int] | None) -> Any:
@@ -455,13 +458,14 @@ class Whole:
         return self.session.gather(self.session.reduce(_merge_tallies, tallies))
 
     def shards(self, state: Any, sample: Data, order: np.ndarray, unit: float) -> Shards:
-        """Rows to train on, in as many parts as are worth it."""
+        """Rows to train on, in as many parts as are worth it; each has its share of the classes."""
         sizes = [facts.rows for facts in self.facts]
         cells = sum(facts.n_cells for facts in self.facts)
         total = _Count(sum(facts.n_rows for facts in self.facts), cells)
-        most = min(self.session.parts, len(sizes))
-        parts = Threads(most).parts(state, total, sum(sizes))
+        parts = Threads(self.session.parts).parts(state, total, sum(sizes))
         groups = balanced(sizes, parts)
+        counts = np.stack([sum(self.facts[i].classes for i in group) for group in groups])
+        mixed = len(groups) == parts and not is_skewed(counts)
         data = [self.session.submit(_data, future) for future in self.futures]
         return Shards(
             self.session,
@@ -471,6 +475,7 @@ class Whole:
             unit,
             sample,
             order,
+            None if mixed else parts,
         )
 
 

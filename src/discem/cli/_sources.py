@@ -49,7 +49,7 @@ class Source(NamedTuple):
 
         pace, names = Pace(meter, "reading"), self._names(text, label, "required")
         try:
-            found = parts.parts_of(self.data, self.format)
+            found = parts.parts_of(self.data, self.format, client.cluster is None)
             return parts.read_documents(client, found, pace.passed, **names)
         except NoColumnError as error:
             raise InputError(f"{error}; {hint}") from error
@@ -68,7 +68,8 @@ class Source(NamedTuple):
         """Their rows, read by workers."""
         from ..io import parts
 
-        pace, found = Pace(meter, "reading", "row"), parts.parts_of(self.data, self.format)
+        pace = Pace(meter, "reading", "row")
+        found = parts.parts_of(self.data, self.format, client.cluster is None)
         return parts.read_tables(client, found, pace.passed, target, apart, self.max_size)
 
     def whole(self, meter: Meter) -> Rows:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import signal
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,7 +36,8 @@ def open_client(workers: int | None, scheduler: str | None) -> Iterator[Any]:
         raise MissingExtraError(
             "workers need dask and distributed: pip install 'discem[dask]'"
         ) from error
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is an error here
+    for name in ("distributed", "asyncio"):  # what matters is an error here
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     if scheduler is not None:
         with _connected(distributed, scheduler) as client:
             yield client
@@ -48,7 +51,14 @@ def open_client(workers: int | None, scheduler: str | None) -> Iterator[Any]:
             silence_logs=logging.CRITICAL,
         )
     with cluster, distributed.Client(cluster) as client:
+        client.run(_leave_interrupts_to_us)
         yield client
+
+
+def _leave_interrupts_to_us() -> None:
+    """Ctrl-C goes to all processes of a terminal, and workers would end with a page each."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @contextmanager

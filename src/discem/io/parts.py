@@ -38,14 +38,17 @@ class Part(NamedTuple):
     before: int = 0  # rows of the file that are not of these groups, but before them
 
 
-def parts_of(paths: Sequence[str], format: str | None) -> list[Part]:
-    """The parts of files: each file is one, and of Parquet each row group that has many rows."""
+def parts_of(paths: Sequence[str], format: str | None, elsewhere: bool = False) -> list[Part]:
+    """The parts of files: each file is one, and of Parquet each row group that has many rows.
+
+    `elsewhere`, in other folders, they are known by their whole names.
+    """
     found: list[Part] = []
     for path in paths:
         kind = find_format(path, format)
         if path == STDIN:
             raise InputError("standard input: workers read files; name some, or fit without them")
-        path = os.path.abspath(path)  # which is what a worker elsewhere knows it by
+        path = os.path.abspath(path) if elsewhere else path
         groups = row_groups(path, _LEAST) if kind == "parquet" else []
         if len(groups) > 1:
             found += [Part(path, kind, *each) for each in groups]

@@ -418,20 +418,17 @@ def balanced(sizes: Sequence[int], parts: int) -> list[list[int]]:
     >>> balanced([5, 1, 1, 1, 4, 0], 3)
     [[0], [1, 2, 3], [4, 5]]
     """
-    ends = np.cumsum(sizes)
-    total, groups, group = int(ends[-1]), list[list[int]](), list[int]()
-    for place, end in enumerate(ends):
+    groups, group, held, left = list[list[int]](), list[int](), 0, sum(sizes)
+    for place, size in enumerate(sizes):
         group.append(place)
-        begun = int(end) - sum(sizes[each] for each in group)
-        left = parts - len(groups)
-        if left > 1 and end > begun and end - begun >= 0.75 * (total - begun) / left:
+        held += size
+        later, missing = sizes[place + 1 :], parts - len(groups)
+        # with half of the next one it would be too large, or too few would be left for the others
+        full = held + sum(later[:1]) / 2 >= left / missing or np.count_nonzero(later) < missing
+        if missing > 1 and held and full and any(later):
             groups.append(group)
-            group = []
-    if group and (not groups or sum(sizes[each] for each in group)):
-        groups.append(group)
-    elif group:
-        groups[-1] = groups[-1] + group
-    return groups
+            group, held, left = [], 0, left - held
+    return [*groups, group]
 
 
 def resolve_engine(engine: Any) -> Dask | None:

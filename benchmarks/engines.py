@@ -8,13 +8,16 @@
    of their own. That is what the machine can give; the last column is the share of it that threads
    reach.
 3. `--large`: the same for a million synthetic documents.
-4. `--dask`: the same documents on workers of a local cluster of dask, what a round costs, and what
+4. `--ways`: the same documents in each way there is: one thread, threads, workers, a stream; the
+   seconds of a pass and of all, and the accuracy on fresh documents.
+5. `--dask`: the same documents on workers of a local cluster of dask, what a round costs, and what
    follows for more workers: see rounds.py.
 
     python benchmarks/engines.py --data DIR
     python benchmarks/engines.py --accuracy --dask --sets r52 20ng --seeds 1 --data DIR
     python benchmarks/engines.py --speed --jobs 2 --data DIR
     python benchmarks/engines.py --large --jobs 1 2 4 8 16 --json large.json
+    python benchmarks/engines.py --ways --documents 200000 --jobs 2
     python benchmarks/engines.py --dask --workers 1 2 --json dask.json
 """
 
@@ -32,7 +35,7 @@ from typing import Any
 import numpy as np
 import rounds
 import scipy.sparse as sp
-from harness import log_loss, versions, write_json
+from harness import clock, log_loss, versions, write_json
 from scale import zipf
 from sklearn.feature_extraction.text import CountVectorizer
 
@@ -41,7 +44,7 @@ from discem.datasets import DataNotFoundError, load_text
 from discem.engines import Threads
 
 SETS = ["20ng", "r52", "r8", "amazon14"]
-EPOCHS = 5
+EPOCHS, BATCH = 5, 10_000
 ARRAYS = ("data", "indices", "indptr", "labels")
 EVERYTHING = r"(?u)\b\w\w+\b|\S+"
 
@@ -197,6 +200,50 @@ def speeds(name: str, data: str | None, jobs: list[int], repeat: int) -> list[di
     return rows
 
 
+def ways(n: int, jobs: int, epochs: int) -> list[dict[str, Any]]:
+    """One row for each way to train on the same documents."""
+    shift = np.random.default_rng(0).integers(50_000, size=20)
+    X, y = zipf(n, 20, 50_000, 1, shift)
+    fresh, own = zipf(10_000, 20, 50_000, 2, shift)
+    options = {"prior": discem.Dirichlet(), "tol": None, "max_iter": epochs, "random_state": 0}
+
+    def stream(model: Any) -> Any:
+        for first in range(0, n, BATCH):
+            model.partial_fit(X[first : first + BATCH], y[first : first + BATCH], np.arange(20))
+        return model
+
+    print("\nway                      a pass s    all s  accuracy  log-loss")
+    rows = []
+    with rounds.cluster(jobs) as client:
+        plans = {
+            "one thread": ({}, None),
+            f"n_jobs={jobs}": ({"n_jobs": jobs}, None),
+            f"{jobs} workers of dask": ({"engine": discem.Dask(client)}, None),
+            "partial_fit, one pass": ({}, stream),
+        }
+        for name, (more, train) in plans.items():
+            model = discem.MultinomialNB(**options, **more)
+            small = discem.MultinomialNB(**options | {"max_iter": 1}, **more)
+            small.fit(X[:2000], y[:2000])  # loads compiled code
+            train = train or (lambda model: model.fit(X, y))
+            model, seconds = clock(train, model)
+            passes = [record["seconds"] for record in model.history_]
+            row = {
+                "way": name,
+                "pass": seconds if train is stream else min(passes[1:]),
+                "all": seconds,
+                "accuracy": model.score(fresh, own),
+                "log_loss": log_loss(own, model.predict_proba(fresh), model.classes_),
+            }
+            rows.append(row)
+            print(
+                f"{name:22} {row['pass']:10.2f} {seconds:8.2f} {row['accuracy']:9.4f} "
+                f"{row['log_loss']:9.4f}",
+                flush=True,
+            )
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", help="folder of data sets, by default DISCEM_DATA")
@@ -213,14 +260,19 @@ def main() -> None:
     parser.add_argument("--speed", action="store_true", help="no accuracy")
     parser.add_argument("--accuracy", action="store_true", help="no speed")
     parser.add_argument("--large", action="store_true", help="synthetic documents, and no more")
+    parser.add_argument("--ways", action="store_true", help="each way to train, once")
     parser.add_argument("--dask", action="store_true", help="workers of dask, not threads")
     parser.add_argument("--quick", action="store_true", help="see whether it runs")
     parser.add_argument("--json", help="where to write all numbers")
     options = parser.parse_args()
     found: dict[str, Any] = {}
-    if options.accuracy or not (options.speed or options.large or options.quick or options.dask):
+    asked = (options.speed, options.large, options.quick, options.dask, options.ways)
+    if options.accuracy or not any(asked):
         found["accuracy"] = compare(options)
-    if options.dask and not options.accuracy:
+    if options.ways:
+        n = 4000 if options.quick else options.documents
+        found["ways"] = ways(n, max(options.jobs), 2 if options.quick else 6)
+    elif options.dask and not options.accuracy:
         sizes = [1000, 20_000] if options.quick else [1000, 50_000, 250_000]
         n = 4000 if options.quick else options.documents
         found["dask"] = rounds.main(options.workers, n, 3 if options.quick else 6, sizes, 5)

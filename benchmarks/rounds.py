@@ -5,9 +5,9 @@ The seconds of a round of W workers, one part each, whose state has S bytes, are
     rows of the round x words a row x classes x tau / W  +  a + d W + S (b + c log2 W)
 
 `tau` is what one word costs for one class, `a` what a round costs in any case, `d` what a part adds
-(a task of the scheduler), `b` what a byte of the state costs there and back, and `c` what each
-doubling of the workers adds to that: states are sent on, and averaged, in a tree. How many rounds
-an epoch has is what `Threads.rounds` says: many short ones at first, one later.
+(a task, and its share of those that average), `b` what a byte of the state costs there and back,
+and `c` what each doubling of the workers adds to that: states are sent on, and averaged, in a tree.
+How many rounds an epoch has is what `Threads.rounds` says: many short ones at first, one later.
 
 The constants are found on this machine, where bytes do not leave it; tables for more workers add
 two moves of every byte for each doubling over a network of 10 Gbit/s.
@@ -21,7 +21,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import log2
-from statistics import median
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 from unittest import mock
@@ -30,14 +29,14 @@ import numpy as np
 from scale import LENGTH, zipf
 
 import discem
-from discem.engines import Rule, Shards, Threads
+from discem.engines import Rule, Session, Shards, Threads, threads
 from discem.engines.threads import _size
 from discem.io.partitions import Lazy
 from discem.losses import NCLL
-from discem.models import work_per_cell
 from discem.projections import Interior
 
 CLASSES, VOCABULARY = 20, 50_000
+TASKS = 4 / 3  # of a part: its steps, and its share of the tree of averages
 NUMBERS = 2  # of a state, for each word and class: it, and the average of such
 PARTS = 4  # partitions of each worker
 NETWORK = 1.25e9  # bytes a second, of 10 Gbit/s
@@ -125,23 +124,29 @@ def measure_fit(client: Any, n: int, epochs: int, workers: int) -> dict[str, Any
 
 
 def measure_overhead(client: Any, workers: int, sizes: list[int], repeat: int) -> list[Any]:
-    """Seconds of rounds that have next to nothing to do, by the bytes of the state and the parts.
+    """Seconds of rounds that have next to nothing to do, by the bytes of the state.
 
-    Rows are few and parts as many as are asked for, so a round is what it costs to have one.
+    Rows are few, and there is a part for each worker, so a round is what it costs to have one.
     """
     found = []
-    plans = [(workers, words) for words in sizes]
-    plans += [(parts, sizes[0]) for parts in (8, 32)]
-    for parts, words in plans:
+    for words in sizes:
         apart = mock.patch.object(Threads, "parts", lambda self, *_: self.n_jobs)
         with clocked() as rounds, apart:
-            X, y = documents(400, CLASSES, words, max(parts, workers))
-            fit(client, X, y, repeat + 1, parts)
-        seconds = median(each for each, _ in rounds[1:])
-        found.append(
-            {"workers": workers, "parts": parts, "bytes": rounds[0][1], "seconds": seconds}
-        )
+            X, y = documents(400, CLASSES, words, workers)
+            fit(client, X, y, repeat + 1)
+        seconds = min(each for each, _ in rounds[1:])
+        found.append({"workers": workers, "bytes": rounds[0][1], "seconds": seconds})
     return found
+
+
+def measure_task(client: Any, n: int = 200, repeat: int = 3) -> float:
+    """Seconds of a task that does nothing, among many."""
+    session, seconds = Session(client, discem.Dask(client)), []
+    for _ in range(repeat):
+        begun = time.perf_counter()
+        session.gather([session.submit(int) for _ in range(n)])
+        seconds.append((time.perf_counter() - begun) / n)
+    return min(seconds)
 
 
 # --- the model ------------------------------------------------------------------------------------
@@ -167,20 +172,18 @@ class Cost(NamedTuple):
         return rows * words * classes * self.tau / workers
 
 
-def find(fits: list[dict[str, Any]], overhead: list[dict[str, Any]], words: float) -> Cost:
+def find(
+    fits: list[dict[str, Any]], overhead: list[dict[str, Any]], task: float, words: float
+) -> Cost:
     """The constants that explain what was measured."""
-    slopes = {}
+    slopes, d = {}, TASKS * task
     for workers in sorted({each["workers"] for each in overhead}):
-        own = [e for e in overhead if e["workers"] == workers and e["parts"] == workers]
+        own = [e for e in overhead if e["workers"] == workers]
         line = np.polyfit([e["bytes"] for e in own], [e["seconds"] for e in own], 1)
         slopes[workers] = max(float(line[0]), 0.0)
-    last = max(slopes)
-    small = [e for e in overhead if e["workers"] == last]
-    least = min(e["bytes"] for e in small)
-    many = [(e["parts"], e["seconds"]) for e in small if e["bytes"] == least]
-    d = max(float(np.polyfit(*zip(*many, strict=True), 1)[0]), 0.0)
-    a = max(min(e["seconds"] for e in overhead if e["bytes"] == least) - d, 0.0)
-    first = min(slopes)
+    first, last = min(slopes), max(slopes)
+    least = min(overhead, key=lambda e: (e["workers"], e["bytes"]))
+    a = max(least["seconds"] - d * first, 0.0)
     c = max(slopes[last] - slopes[first], 0.0) / log2(last / first) if last > first else 0.0
     cost = Cost(0.0, a, d, slopes[first], c)
     alone = min(fits, key=lambda each: each["workers"])
@@ -194,15 +197,14 @@ def rounds_of(n: int, classes: int, vocabulary: int, words: float, parts: int, e
     if parts == 1:
         return 1
     tiny = discem.MultinomialNB(max_iter=1, tol=None, prior=discem.Dirichlet())
-    tiny.fit(np.eye(2), [0, 1])
-    state = tiny.learner_.state
-    # so that a state is worth as many rows as that one is
-    visits = _size(state) * words / (NUMBERS * vocabulary)
-    rows = SimpleNamespace(n_rows=n, n_cells=n * visits / work_per_cell(state))
-    rule = Rule(NCLL(), Interior(), lambda t: t, float(n), 1)
-    begins = Threads(parts).rounds(
-        state, rule, (epoch - 1) * n, SimpleNamespace(rows=rows), n, parts, 0
-    )
+    state = tiny.fit(np.eye(2), [0, 1]).learner_.state
+    rule, data = Rule(NCLL(), Interior(), lambda t: t, float(n), 1), SimpleNamespace(rows=None)
+    size, visits = NUMBERS * classes * vocabulary, words * classes
+    with (
+        mock.patch.object(threads, "_size", lambda _: size),
+        mock.patch.object(threads, "_visits_per_row", lambda *_: visits),
+    ):
+        begins = Threads(parts).rounds(state, rule, (epoch - 1) * n, data, n, parts, 0)
     return len(begins) - 1
 
 
@@ -222,13 +224,14 @@ def main(workers: list[int], n: int, epochs: int, sizes: list[int], repeat: int)
     """Measure, print, and return all numbers."""
     sample = zipf(2000, CLASSES, VOCABULARY)[0]
     words = sample.nnz / sample.shape[0]
-    fits, overhead = [], []
+    fits, overhead, tasks = [], [], list[float]()
     print(f"\n{n:,} documents of about {LENGTH} words ({words:.0f} stored), {CLASSES} classes")
     print("workers  parts  first epoch s  later epoch s  times one  rounds  fit s")
     for count in workers:
         with cluster(count) as client:
             fits.append(measure_fit(client, n, epochs, count))
             overhead += measure_overhead(client, count, sizes, repeat)
+            tasks.append(measure_task(client))
         one, now = fits[0], fits[-1]
         now["gain"], now["gain_all"] = one["epoch"] / now["epoch"], one["all"] / now["all"]
         print(
@@ -236,13 +239,10 @@ def main(workers: list[int], n: int, epochs: int, sizes: list[int], repeat: int)
             f"{now['gain']:10.2f} {now['rounds']:7} {now['all']:6.1f}",
             flush=True,
         )
-    print("\na round that has nothing to do\nworkers  parts  state MB        s")
+    print("\na round that has nothing to do\nworkers  state MB        s")
     for each in overhead:
-        print(
-            f"{each['workers']:7} {each['parts']:6} {each['bytes'] / 1e6:9.2f} "
-            f"{each['seconds']:8.4f}"
-        )
-    cost = find(fits, overhead, words)
+        print(f"{each['workers']:7} {each['bytes'] / 1e6:9.2f} {each['seconds']:8.4f}")
+    cost = find(fits, overhead, min(tasks), words)
     print(
         f"\ntau {1e9 * cost.tau:.2f} ns a word and class; a round {cost.a:.3f} s, "
         f"{1e3 * cost.d:.1f} ms a part, {1e9 * cost.b:.1f} s a GB of state, "
@@ -252,6 +252,7 @@ def main(workers: list[int], n: int, epochs: int, sizes: list[int], repeat: int)
     return {
         "fits": fits,
         "overhead": overhead,
+        "task": min(tasks),
         "words": words,
         "cost": cost._asdict(),
         "checked": checked,

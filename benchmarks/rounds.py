@@ -20,6 +20,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from math import log2
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -192,12 +193,17 @@ def find(
     return cost._replace(tau=steps * workers / (alone["documents"] * words * CLASSES))
 
 
+@cache
+def _any_state() -> Any:
+    model = discem.MultinomialNB(loss="nll", prior=discem.Dirichlet())
+    return model.fit(np.eye(2), [0, 1]).learner_.state
+
+
 def rounds_of(n: int, classes: int, vocabulary: int, words: float, parts: int, epoch: int) -> int:
     """How many rounds an epoch has, by the rule of the engine."""
     if parts == 1:
         return 1
-    tiny = discem.MultinomialNB(max_iter=1, tol=None, prior=discem.Dirichlet())
-    state = tiny.fit(np.eye(2), [0, 1]).learner_.state
+    state = _any_state()
     rule, data = Rule(NCLL(), Interior(), lambda t: t, float(n), 1), SimpleNamespace(rows=None)
     size, visits = NUMBERS * classes * vocabulary, words * classes
     with (

@@ -35,7 +35,7 @@ from discem.engines import Data, Rule, Session, Shards, Threads, balanced, is_sk
 from discem.engines import dask as dask_engine
 from discem.engines.sequential import Part, take_steps
 from discem.estimators import _pieces
-from discem.exceptions import EngineError, InputError, MissingExtraError, OptionError
+from discem.exceptions import EngineError, InputError, MissingExtraError, OptionError, warn
 from discem.families import FAMILIES
 from discem.figures import FIGURES, ROWS
 from discem.io.rows import joined, taken
@@ -514,6 +514,20 @@ def test_a_column_of_text_here_and_numbers_there_is_refused():
     parts = [Seen.look([{"a": 1.5}, {"a": 2.0}]), Seen.look([{"a": "x"}])]
     with pytest.raises(InputError, match="column 'a' holds text in some partitions, as 'x'"):
         Seen.merge(*parts)
+
+
+def test_what_workers_warn_of_is_said_once():
+    def complain(X):
+        warn(f"{len(X)} rows are too few", UserWarning)
+        return -X
+
+    X, y = numbers(300)
+    pieces = _pieces.Pieces.read(Here(), X, y, None, 0)
+    with pytest.warns(UserWarning) as told:
+        mapped = pieces.map(complain)
+    said = [str(each.message) for each in told]
+    assert said == ["300 rows are too few", "100 rows are too few"]  # of the sample, and of pieces
+    np.testing.assert_array_equal(mapped.sample.X, -X)
 
 
 def test_collections_that_do_not_fit_are_refused(client):

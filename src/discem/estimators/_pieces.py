@@ -20,7 +20,7 @@ from sklearn.utils import check_random_state
 
 from .. import models
 from ..engines import Data, Session, Shards, Threads, balanced, is_skewed, resolve_engine
-from ..exceptions import DiscemError, InputError, NoNumberError
+from ..exceptions import DiscemError, Heard, InputError, NoNumberError, listening, warn
 from ..io.partitions import (
     is_collection,
     listed,
@@ -130,10 +130,17 @@ class Pieces:
         return cls(session, futures, numbers, sizes, sample, places)
 
     def map(self, function: Callable) -> Pieces:
-        """Let X of every piece, and of the sample, be what a function makes of it."""
-        futures = self._submit(_mapped, function)
-        self.session.gather([self.session.submit(_nothing, future) for future in futures])
-        sample = self.sample._replace(X=function(self.sample.X))
+        """Let X of every piece, and of the sample, be what a function makes of it.
+
+        What it warns of, here or there, is said once.
+        """
+        submit, mapped = self.session.submit, self._submit(_mapped, function)
+        told = self.session.gather([submit(_heard_of, each) for each in mapped])
+        futures = [submit(_piece_of, each) for each in mapped]
+        with listening() as heard:
+            sample = self.sample._replace(X=function(self.sample.X))
+        for message, category in dict.fromkeys(sum(told, heard)):
+            warn(message, category)
         return Pieces(self.session, futures, self.numbers, self.sizes, sample, self.places)
 
     def survey(self, look: Callable, merge: Callable) -> Any:
@@ -289,13 +296,24 @@ def _take(piece: Piece, rows: np.ndarray) -> Piece:
     return piece.take(rows) if len(rows) < n_rows(piece.X) else piece
 
 
-def _nothing(_: Any) -> None:
-    """What is waited for where only an error matters."""
+class Mapped(NamedTuple):
+    """What a function has made of a piece, and what it has warned of."""
+
+    piece: Piece
+    heard: Heard
 
 
-def _mapped(piece: Piece, function: Callable, number: int) -> Piece:
-    with _naming(number):
-        return piece._replace(X=function(piece.X))
+def _mapped(piece: Piece, function: Callable, number: int) -> Mapped:
+    with _naming(number), listening() as heard:
+        return Mapped(piece._replace(X=function(piece.X)), heard)
+
+
+def _piece_of(mapped: Mapped) -> Piece:
+    return mapped.piece
+
+
+def _heard_of(mapped: Mapped) -> Heard:
+    return mapped.heard
 
 
 def _seen(piece: Piece, look: Callable, number: int) -> Any:

@@ -1,28 +1,42 @@
-"""What threads gain, and what averaging parts costs in accuracy.
+"""What threads and workers gain, and what averaging parts costs in accuracy.
 
-1. accuracy: default fits on text in as many parts as are asked for, beside one thread; the
-   difference in points and the ratio of log-losses, means over seeds. `parts` is in how many the
-   rows of an epoch are learnt, of those that `n_jobs` allows: small ones are learnt together.
+1. accuracy: `MultinomialNB(loss="ncll")` and `TextClassifier()` on text, in as many parts as are
+   asked for, beside one thread; the difference in points and the ratio of log-losses, means over
+   seeds. `parts` is in how many the rows of an epoch are learnt, of the most that are allowed:
+   small ones are learnt together. With `--dask` the parts are those of workers.
 2. speed: an epoch on several threads, beside as many one-thread fits at the same time in processes
    of their own. That is what the machine can give; the last column is the share of it that threads
    reach.
 3. `--large`: the same for a million synthetic documents.
+4. `--ways`: the same documents in each way there is: one thread, threads, workers, a stream; the
+   seconds of a pass and of all, and the accuracy on fresh documents.
+5. `--dask`: the same documents on workers of a local cluster of dask, what a round costs, and what
+   follows for more workers: see rounds.py.
 
     python benchmarks/engines.py --data DIR
-    python benchmarks/engines.py --speed --jobs 2
-    python benchmarks/engines.py --large --jobs 8
+    python benchmarks/engines.py --accuracy --dask --sets r52 20ng --seeds 1 --data DIR
+    python benchmarks/engines.py --speed --jobs 2 --data DIR
+    python benchmarks/engines.py --large --jobs 1 2 4 8 16 --json large.json
+    python benchmarks/engines.py --ways --documents 200000 --jobs 2
+    python benchmarks/engines.py --dask --workers 1 2 --json dask.json
 """
 
 from __future__ import annotations
 
 import argparse
 import multiprocessing
+import tempfile
 import warnings
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
 import numpy as np
-from harness import log_loss, versions, write_json
+import rounds
+import scipy.sparse as sp
+from harness import clock, log_loss, versions, write_json
 from scale import zipf
 from sklearn.feature_extraction.text import CountVectorizer
 
@@ -31,39 +45,54 @@ from discem.datasets import DataNotFoundError, load_text
 from discem.engines import Threads
 
 SETS = ["20ng", "r52", "r8", "amazon14"]
-EPOCHS = 5
+ESTIMATORS = ["MultinomialNB", "TextClassifier"]
+EPOCHS, BATCH = 5, 10_000
+ARRAYS = ("data", "indices", "indptr", "labels")
 EVERYTHING = r"(?u)\b\w\w+\b|\S+"
 
 
 # --- accuracy -------------------------------------------------------------------------------------
 
 
-def accuracies(name: str, data: str | None, jobs: list[int], seeds: int) -> list[dict[str, Any]]:
-    """One row for each estimator and number of threads."""
+def accuracies(
+    name: str,
+    data: str | None,
+    parts: list[int],
+    seeds: int,
+    estimators: list[str],
+    client: Any = None,
+) -> list[dict[str, Any]]:
+    """One row for each estimator and number of parts, those of threads or of workers."""
     texts, y = load_text(name, data)
     fresh, own = load_text(name, data, "test")
     count = CountVectorizer(token_pattern=EVERYTHING, dtype=np.float64)
+    # NLL, which it may choose, is the same in any number of parts
+    discriminative = partial(discem.MultinomialNB, loss="ncll")
     inputs = {
-        discem.MultinomialNB: (count.fit_transform(texts), count.transform(fresh)),
-        discem.TextClassifier: (texts, fresh),
+        "MultinomialNB": (discriminative, count.fit_transform(texts), count.transform(fresh)),
+        "TextClassifier": (discem.TextClassifier, texts, fresh),
     }
     rows = []
-    for kind, (X, X_fresh) in inputs.items():
+    for estimator in estimators:
+        kind, X, X_fresh = inputs[estimator]
         base: dict[str, Any] = {}
-        for n_jobs in jobs:
-            figures, parts = [], 1
+        for most in parts:
+            figures, learnt = [], 1
             for seed in range(seeds):
+                options: dict[str, Any] = {"n_jobs": most}
+                if client is not None and most > 1:
+                    options = {"engine": discem.Dask(client, most)}
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    model = kind(n_jobs=n_jobs, random_state=seed).fit(X, y)
+                    model = kind(random_state=seed, **options).fit(X, y)
                 p = model.predict_proba(X_fresh)
                 figures.append((model.score(X_fresh, own), log_loss(own, p, model.classes_)))
-                parts = parts_of(model, X, n_jobs)
+                learnt = model.history_[-1].get("parts") or parts_of(model, X, most)
             row = {
                 "set": name,
-                "estimator": kind.__name__,
-                "n_jobs": n_jobs,
-                "parts": parts,
+                "estimator": estimator,
+                "most": most,
+                "parts": learnt,
                 "accuracy": mean(a for a, _ in figures),
                 "log_loss": mean(b for _, b in figures),
             }
@@ -72,7 +101,7 @@ def accuracies(name: str, data: str | None, jobs: list[int], seeds: int) -> list
             row["ratio"] = row["log_loss"] / base["log_loss"]
             rows.append(row)
             print(
-                f"{name:10} {kind.__name__:15} {n_jobs:6} {parts:6} {row['accuracy']:9.4f} "
+                f"{name:10} {estimator:15} {most:6} {learnt:6} {row['accuracy']:9.4f} "
                 f"{row['points']:+7.2f} {row['log_loss']:9.4f} {row['ratio']:6.3f}",
                 flush=True,
             )
@@ -103,8 +132,16 @@ def table(_: str | None) -> tuple[Any, np.ndarray]:
     return rng.normal(size=(len(y), 50)) + 0.3 * rng.normal(size=(7, 50))[y], y
 
 
-def million(_: str | None) -> tuple[Any, np.ndarray]:
-    return zipf(1_000_000, 20, 50_000)
+def million(folder: str | None) -> tuple[Any, np.ndarray]:
+    """What `keep` has written to a folder, for all processes the same."""
+    arrays = [np.load(Path(folder or "", f"{name}.npy")) for name in ARRAYS]
+    return sp.csr_matrix(tuple(arrays[:3]), shape=(len(arrays[2]) - 1, 50_000)), arrays[3]
+
+
+def keep(folder: str, documents: int) -> None:
+    X, y = zipf(documents, 20, 50_000)
+    for name, array in zip(ARRAYS, (X.data, X.indices, X.indptr, y), strict=True):
+        np.save(Path(folder, f"{name}.npy"), array)
 
 
 def tiny(_: str | None) -> tuple[Any, np.ndarray]:
@@ -151,22 +188,69 @@ def _report(queue: Any, name: str, data: str | None, barrier: Any) -> None:
     queue.put(epoch(name, data, 1, barrier))
 
 
-def speeds(names: list[str], data: str | None, jobs: int, repeat: int) -> list[dict[str, Any]]:
-    rows = []
-    for name in names:
-        alone, beside, threads = [], [], []
+def speeds(name: str, data: str | None, jobs: list[int], repeat: int) -> list[dict[str, Any]]:
+    """One row for each number of threads."""
+    rows, alone = [], []
+    for n_jobs in jobs:
+        beside, threads = [], []
         for _ in range(repeat):
-            alone.append(side_by_side(name, data, 1))
-            beside.append(side_by_side(name, data, jobs))
-            threads.append(epoch(name, data, jobs))
-        possible, reached = jobs * min(alone) / min(beside), min(alone) / min(threads)
-        row = {"work": name, "n_jobs": jobs, "seconds": min(alone), "possible": possible}
-        rows.append(row | {"reached": reached, "share": reached / possible})
+            if n_jobs > 1 or not alone:
+                alone.append(side_by_side(name, data, 1))
+            beside.append(alone[-1] if n_jobs == 1 else side_by_side(name, data, n_jobs))
+            threads.append(alone[-1] if n_jobs == 1 else epoch(name, data, n_jobs))
+        possible, reached = n_jobs * min(alone) / min(beside), min(alone) / min(threads)
+        row = {"work": name, "n_jobs": n_jobs, "seconds": min(threads), "alone": min(alone)}
+        row |= {"possible": possible, "reached": reached, "share": reached / possible}
+        rows.append(row)
         print(
-            f"{name:22} {jobs:6} {1e3 * min(alone):9.0f} {possible:9.2f} {reached:9.2f} "
-            f"{reached / possible:7.0%}",
+            f"{name:22} {n_jobs:6} {1e3 * min(alone):9.0f} {1e3 * min(threads):9.0f} "
+            f"{possible:9.2f} {reached:9.2f} {reached / possible:7.0%}",
             flush=True,
         )
+    return rows
+
+
+def ways(n: int, jobs: int, epochs: int) -> list[dict[str, Any]]:
+    """One row for each way to train on the same documents."""
+    shift = np.random.default_rng(0).integers(50_000, size=20)
+    X, y = zipf(n, 20, 50_000, 1, shift)
+    fresh, own = zipf(10_000, 20, 50_000, 2, shift)
+    options = {"prior": discem.Dirichlet(), "tol": None, "max_iter": epochs, "random_state": 0}
+
+    def stream(model: Any) -> Any:
+        for first in range(0, n, BATCH):
+            model.partial_fit(X[first : first + BATCH], y[first : first + BATCH], np.arange(20))
+        return model
+
+    print("\nway                      a pass s    all s  accuracy  log-loss")
+    rows = []
+    with rounds.cluster(jobs) as client:
+        plans = {
+            "one thread": ({}, None),
+            f"n_jobs={jobs}": ({"n_jobs": jobs}, None),
+            f"{jobs} workers of dask": ({"engine": discem.Dask(client)}, None),
+            "partial_fit, one pass": ({}, stream),
+        }
+        for name, (more, train) in plans.items():
+            model = discem.MultinomialNB(**options, **more)
+            small = discem.MultinomialNB(**options | {"max_iter": 1}, **more)
+            small.fit(X[:2000], y[:2000])  # loads compiled code
+            train = train or (lambda model: model.fit(X, y))
+            model, seconds = clock(train, model)
+            passes = [record["seconds"] for record in model.history_]
+            row = {
+                "way": name,
+                "pass": seconds if train is stream else min(passes[1:]),
+                "all": seconds,
+                "accuracy": model.score(fresh, own),
+                "log_loss": log_loss(own, model.predict_proba(fresh), model.classes_),
+            }
+            rows.append(row)
+            print(
+                f"{name:22} {row['pass']:10.2f} {seconds:8.2f} {row['accuracy']:9.4f} "
+                f"{row['log_loss']:9.4f}",
+                flush=True,
+            )
     return rows
 
 
@@ -174,36 +258,73 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", help="folder of data sets, by default DISCEM_DATA")
     parser.add_argument("--sets", nargs="*", default=SETS)
+    parser.add_argument("--estimators", nargs="*", default=ESTIMATORS)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--jobs", type=int, default=2, help="threads to measure the speed of")
+    parser.add_argument(
+        "--jobs", type=int, nargs="+", default=[2], help="threads to measure the speed of"
+    )
+    parser.add_argument(
+        "--workers", type=int, nargs="+", default=[1, 2], help="of dask, to measure the speed of"
+    )
+    parser.add_argument("--documents", type=int, default=1_000_000, help="of --large and --dask")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--speed", action="store_true", help="no accuracy")
     parser.add_argument("--accuracy", action="store_true", help="no speed")
-    parser.add_argument("--large", action="store_true", help="a million documents, and no more")
+    parser.add_argument("--large", action="store_true", help="synthetic documents, and no more")
+    parser.add_argument("--ways", action="store_true", help="each way to train, once")
+    parser.add_argument("--dask", action="store_true", help="workers of dask, not threads")
     parser.add_argument("--quick", action="store_true", help="see whether it runs")
     parser.add_argument("--json", help="where to write all numbers")
     options = parser.parse_args()
-    found: dict[str, Any] = {"accuracy": [], "speed": []}
-    if not (options.speed or options.large or options.quick):
-        print("set        estimator       n_jobs  parts  accuracy  points  log-loss  ratio")
+    found: dict[str, Any] = {}
+    asked = (options.speed, options.large, options.quick, options.dask, options.ways)
+    if options.accuracy or not any(asked):
+        found["accuracy"] = compare(options)
+    if options.ways:
+        n = 4000 if options.quick else options.documents
+        found["ways"] = ways(n, max(options.jobs), 2 if options.quick else 6)
+    elif options.dask and not options.accuracy:
+        sizes = [1000, 20_000] if options.quick else [1000, 50_000, 250_000]
+        n = 4000 if options.quick else options.documents
+        found["dask"] = rounds.main(options.workers, n, 3 if options.quick else 6, sizes, 5)
+    elif not options.accuracy:
+        print("\nepoch                  n_jobs   alone ms        ms  possible   reached   share")
+        found["speed"] = run(options)
+    if options.json:
+        machine = versions("dask")
+        machine["machine"] = machine["machine"].removesuffix(", one used")
+        write_json(options.json, found | {"versions": machine})
+
+
+def compare(options: Any) -> list[dict[str, Any]]:
+    """Accuracies of all sets that are there."""
+    print("set        estimator         most  parts  accuracy  points  log-loss  ratio")
+    rows, own = [], options.estimators
+    with ExitStack() as stack:
+        client = stack.enter_context(rounds.cluster(2)) if options.dask else None
         for name in options.sets:
             try:
-                found["accuracy"] += accuracies(name, options.data, [1, 8, 32], options.seeds)
+                rows += accuracies(name, options.data, [1, 8, 32], options.seeds, own, client)
             except DataNotFoundError as reason:
                 print(f"{name} skipped: {reason}")
-    if not options.accuracy:
-        names = ["20ng, counts", "200 000 x 50 x 7"]
-        names = ["a million documents"] if options.large else names
-        names = ["2 000 x 50 x 7"] if options.quick else names
-        print("\nepoch                  n_jobs   alone ms  possible   reached   share")
-        for name in names:
-            try:
-                repeat = 1 if options.large or options.quick else options.repeat
-                found["speed"] += speeds([name], options.data, options.jobs, repeat)
-            except DataNotFoundError as reason:
-                print(f"{name} skipped: {reason}")
-    if options.json:
-        write_json(options.json, found | {"versions": versions()})
+    return rows
+
+
+def run(options: Any) -> list[dict[str, Any]]:
+    """Speeds of all work that is asked for."""
+    if options.quick:
+        return speeds("2 000 x 50 x 7", None, options.jobs, 1)
+    if options.large:
+        with tempfile.TemporaryDirectory() as folder:
+            keep(folder, options.documents)
+            return speeds("a million documents", folder, options.jobs, 1)
+    rows = []
+    for name in ("20ng, counts", "200 000 x 50 x 7"):
+        try:
+            rows += speeds(name, options.data, options.jobs, options.repeat)
+        except DataNotFoundError as reason:
+            print(f"{name} skipped: {reason}")
+    return rows
 
 
 if __name__ == "__main__":

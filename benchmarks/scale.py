@@ -38,13 +38,18 @@ QUICK = {"documents": [(500, 5), (2000, 5)], "classes": [(500, 20)]}
 CHUNK = 5000  # documents that are drawn at a time
 
 
-def zipf(documents: int, classes: int, vocabulary: int, seed: int = 0) -> tuple[Any, np.ndarray]:
-    """A CSR matrix of counts (float64, int32 indices), filled in place, and labels."""
+def zipf(
+    documents: int, classes: int, vocabulary: int, seed: int = 0, shift: np.ndarray | None = None
+) -> tuple[Any, np.ndarray]:
+    """A CSR matrix of counts (float64, int32 indices), filled in place, and labels.
+
+    `shift` is where in the vocabulary the list of each class begins; by default it is drawn.
+    """
     rng = np.random.default_rng(seed)
     y = rng.integers(classes, size=documents)
     law = np.cumsum(1.0 / np.arange(1, vocabulary + 1))
     law /= law[-1]
-    shift = rng.integers(vocabulary, size=classes)  # where the list of a class begins
+    shift = rng.integers(vocabulary, size=classes) if shift is None else shift
     lengths = rng.poisson(LENGTH, size=documents)
     room = int(
         lengths.sum()

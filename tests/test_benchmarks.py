@@ -383,3 +383,40 @@ def test_a_stream_of_a_table_is_read_converted_and_learnt(benchmarks, tmp_path):
     found = stream(str(path))
     assert list(found) == ["read", "read and convert", "read, convert and learn"]
     assert found["read, convert and learn"] > 0
+
+
+def test_engines_measure_each_way_to_train(tmp_path):
+    pytest.importorskip("distributed")
+    out = tmp_path / "ways.json"
+    run("engines.py", "--ways", "--quick", "--jobs", 1, "--json", out)
+    ways = json.loads(out.read_text())["ways"]
+    assert [each["way"] for each in ways][::3] == ["one thread", "partial_fit, one pass"]
+    assert all(each["accuracy"] > 0.9 and 0 < each["pass"] <= each["all"] for each in ways)
+    out = tmp_path / "speed.json"
+    run("engines.py", "--quick", "--jobs", 1, 2, "--json", out)
+    speed = json.loads(out.read_text())["speed"]
+    assert [each["n_jobs"] for each in speed] == [1, 2]
+    assert speed[0]["share"] == 1.0
+
+
+def test_the_cost_of_rounds_is_found_from_what_it_explains(benchmarks):
+    pytest.importorskip("distributed")
+    import rounds
+
+    words, n = 70.0, 1_000_000
+    real = rounds.Cost(tau=3e-9, a=0.05, d=0.002, b=4e-9, c=1e-9)
+    state = 8.0 * rounds.NUMBERS * rounds.CLASSES * rounds.VOCABULARY
+    epoch = real.steps(n, rounds.CLASSES, words, 1) + real.round(1, state)
+    fits = [{"workers": 1, "documents": n, "epoch": epoch}]
+    overhead = [
+        {"workers": workers, "bytes": size, "seconds": real.round(workers, size)}
+        for workers in (1, 2)
+        for size in (1e3, 1e7, 1e8)
+    ]
+    found = rounds.find(fits, overhead, real.d / rounds.TASKS, words)
+    np.testing.assert_allclose(found, real, rtol=1e-3)
+    given = (n, rounds.CLASSES, rounds.VOCABULARY, words)
+    assert rounds.predicted(real, *given, 1, 1) == (pytest.approx(epoch), 1)
+    counts = [rounds.rounds_of(*given, 2, epoch) for epoch in range(1, 7)]
+    assert counts == sorted(counts, reverse=True)
+    assert counts[-1] == 1

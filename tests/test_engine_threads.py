@@ -221,13 +221,13 @@ def test_rounds_become_longer_and_end_in_time():
     X, y = many_rows(40, 50, 4)
     state, rows = tiny.begin("gaussian", X, y, K=4, average=True), tiny.view("gaussian", X)
     data, rule = Data(rows, labels(y), np.ones(40)), Rule(NCLL(), None, None, 1e5, 1)
-    first = np.diff(Threads(4)._rounds(state, rule, 0, data, 100_000, 4, 20_000))
+    first = np.diff(Threads(4).rounds(state, rule, 0, data, 100_000, 4, 20_000))
     assert first.sum() == 100_000 and first[0] == 400 and (np.diff(first[:-1]) >= 0).all()
     assert first.max() <= 1.5 * 80_000
-    later = np.diff(Threads(4)._rounds(state, rule, 400_000, data, 100_000, 4, 20_000))
+    later = np.diff(Threads(4).rounds(state, rule, 400_000, data, 100_000, 4, 20_000))
     assert len(later) < len(first) / 3
-    assert Threads(4)._rounds(state, rule, 0, data, 500, 4, 20_000) == [0, 500]
-    batches = Threads(4)._rounds(state, rule._replace(batch=64), 0, data, 100_000, 4, 20_000)
+    assert Threads(4).rounds(state, rule, 0, data, 500, 4, 20_000) == [0, 500]
+    batches = Threads(4).rounds(state, rule._replace(batch=64), 0, data, 100_000, 4, 20_000)
     assert not (np.array(batches[:-1]) % 64).any() and batches[-1] == 100_000
 
 

@@ -6,6 +6,7 @@ TYPE_CHECKING = False  # that of typing takes longer to import than all that is 
 if TYPE_CHECKING:
     from typing import Any
 
+    from .engines import Dask
     from .estimators import (
         GaussianNB,
         MixtureClassifier,
@@ -26,6 +27,7 @@ __all__ = [
     "NLL",
     "Blend",
     "Check",
+    "Dask",
     "Dirichlet",
     "Gamma",
     "GaussianNB",
@@ -53,6 +55,7 @@ _WHERE = {
     **dict.fromkeys(["NormalGamma", "PaperNormalGamma"], ".priors"),
     **dict.fromkeys(["Check", "Interior"], ".projections"),
     **dict.fromkeys(["constant", "inverse", "power"], ".schedules"),
+    "Dask": ".engines",
 }  # all others are estimators
 _MODULES = ["estimators", "families", "losses", "models", "priors", "projections", "schedules"]
 

@@ -3,8 +3,14 @@
 import os
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+Heard = list[tuple[str, type[Warning]]]
 
 _PACKAGE = os.path.dirname(__file__) + os.sep
+_heard: ContextVar[Heard | None] = ContextVar("heard", default=None)
 
 
 class DiscemError(Exception):
@@ -31,6 +37,10 @@ class ModelFileError(DiscemError, ValueError):
     """A file that is no model of this library, or a damaged one."""
 
 
+class EngineError(DiscemError, RuntimeError):
+    """Workers that are gone for good, or a scheduler that does not answer."""
+
+
 class MissingExtraError(DiscemError, ImportError):
     """An optional dependency that is not installed."""
 
@@ -41,7 +51,22 @@ class SortedStreamWarning(UserWarning):
 
 def warn(message: str, category: type[Warning]) -> None:
     """Warn whoever called this library, by the line of theirs that did."""
+    heard = _heard.get()
+    if heard is not None:
+        heard.append((message, category))
+        return
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
+
+
+@contextmanager
+def listening() -> Iterator[Heard]:
+    """Let warnings of this thread be heard, and not shown: on a worker nobody would see them."""
+    heard: Heard = []
+    token = _heard.set(heard)
+    try:
+        yield heard
+    finally:
+        _heard.reset(token)

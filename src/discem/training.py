@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from . import models
 from ._checks import check_count, check_plain, demand
 from ._kinds import savable
-from .engines import Data, Engine, Rule, Sequential, check_needs
+from .engines import Data, Engine, Rule, Sequential, Shards, check_needs
 from .engines.sequential import measure_all
 from .exceptions import warn
 from .families import family_of
@@ -137,8 +137,11 @@ class Learner:
 
     # --- passes over rows -------------------------------------------------------------------------
 
-    def learn(self, data: Data, order: np.ndarray, show: Callable | None = None) -> np.ndarray:
-        """Take one pass, and return what was measured; `show(rows, figures)` may watch."""
+    def learn(self, data: Any, order: Any, show: Callable | None = None) -> np.ndarray:
+        """Take one pass, and return what was measured; `show(rows, figures)` may watch.
+
+        `data` are rows, in an order, or `Shards` of them, whose order is a seed.
+        """
         figures = np.zeros(len(FIGURES))
         self.own()
         self._model = None  # at once: Ctrl-C may come when the state has changed already
@@ -150,7 +153,7 @@ class Learner:
                 show(done.rows, figures)
         return figures
 
-    def epoch(self, data: Data, order: np.ndarray, show: Callable | None = None) -> Record:
+    def epoch(self, data: Any, order: Any, show: Callable | None = None) -> Record:
         """Take one pass, and put it on record."""
         begun = time.perf_counter()
         figures = self.learn(data, order, show)
@@ -164,7 +167,7 @@ class Learner:
             show(len(order), figures)
         return self._put_on_record(figures, data, order, 0.0, begun)
 
-    def _put_on_record(self, figures, data: Data, order, step: float, begun: float) -> Record:
+    def _put_on_record(self, figures, data: Any, order, step: float, begun: float) -> Record:
         self.epochs += 1
         record: Record = {"epoch": self.epochs} | self._summary(figures, data, order)
         record["step"] = step
@@ -212,10 +215,11 @@ class Learner:
         )  # fmt: skip
         return figures, losses
 
-    def _summary(self, figures: np.ndarray, data: Data, order: np.ndarray) -> Record:
+    def _summary(self, figures: np.ndarray, data: Any, order: Any) -> Record:
         total = figures[WEIGHT] or max(figures[ROWS], 1.0)  # unlabelled rows have a loss alone
         means = {name: float(figures[FIGURES.index(name)] / total) for name in MEASURED}
         family = family_of(self.state.features)
+        figures, data, order = data.in_sample(figures, order)
         return means | family.extra_figures(figures, data.rows, order, data.weights)
 
     def _chunk(self, rows: Any) -> int:
@@ -296,9 +300,18 @@ class Plan:
 
 
 def train(
-    learner: Learner, data: Data, rows: np.ndarray, held: np.ndarray, plan: Plan, rng: Any
+    learner: Learner,
+    data: Data,
+    rows: np.ndarray,
+    held: np.ndarray,
+    plan: Plan,
+    rng: Any,
+    shards: Shards | None = None,
 ) -> None:
     """Train on `rows`, epoch after epoch; with rows `held` out, keep the model that is best there.
+
+    With `shards`, rows on workers are trained on, and `rows` stand for them wherever training is
+    judged.
 
     With `plan.hide` each epoch sees other cells of the rows, and what training makes small is
     judged by cells hidden once and for all. After an interruption the learner has learnt what it
@@ -308,15 +321,24 @@ def train(
     hide, complete = plan.hide, data
     if hide is not None:
         data = complete._replace(rows=hide(complete.rows, rng))
-    progress, guard = Progress(plan.verbose, epochs, len(rows)), Guard(learner, data, rows, plan)
+    if shards is not None:
+        shards.hide, shards.shuffle = hide, plan.shuffle
+    n_rows = len(rows) if shards is None or plan.solved else shards.n_rows
+    progress, guard = Progress(plan.verbose, epochs, n_rows), Guard(learner, data, rows, plan)
     least = 0.0 if plan.hasty else min(_FEW / max(len(rows), 1), _SOME)
     patience = Patience(plan.tol, plan.patience, least)
     kept, best, done = None, np.inf, False
     while not done and patience.epochs < epochs:
-        order = rng.permutation(rows) if plan.shuffle else rows
+        seen: Any = shards
+        if shards is None or plan.solved:
+            order = rng.permutation(rows) if plan.shuffle else rows
+            seen = data if hide is None else complete._replace(rows=hide(complete.rows, rng))
+        else:
+            order = rng.randint(2**31 - 1)
         pass_over = learner.look if plan.solved else learner.epoch
-        seen = data if hide is None else complete._replace(rows=hide(complete.rows, rng))
         record = pass_over(seen, order, progress.rows)
+        if shards is not None and seen is shards:
+            record |= shards.record
         if guard.watch(record):
             kept, best = None, np.inf
             patience.forget()

@@ -90,7 +90,7 @@ def evaluate(
         refuse(of_cv, "is for --cv: a model knows its columns")
         if not data:
             raise OptionError("give a MODEL and DATA, or DATA and --target NAME --cv N")
-        source = Source(data, format, max_size)
+        source = Source.of(data, format, max_size)
         source.check()
         classifier = load_model(Path(model))
         check_options(model, classifier, of_text, {"--target": target})
@@ -106,7 +106,7 @@ def evaluate(
         refuse(of_text, "is for documents, and --cv for tables")
         if target is None:
             raise OptionError("--cv is for tables: add --target NAME")
-        source = Source([model, *(data or [])], format, max_size)
+        source = Source.of([model, *(data or [])], format, max_size)
         source.check()
         with leaving_at_once:
             from ._evaluate_rows import cross_validate

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 from warnings import catch_warnings
@@ -55,7 +56,7 @@ def cross_validate(
     with Interrupts(), Meter(lines=True) as meter:
         rows = source.whole(meter)
         labels = labels_of(rows, roles)
-        check_classes(labels, roles.target, "auto")
+        check_classes(Counter(labels), roles.target, "auto")
         contents = features_of(rows, roles, families)
         known = np.flatnonzero([label is not None for label in labels])
         y = np.array([labels[row] for row in known], dtype=str)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,13 +12,14 @@ import typer
 
 from ..exceptions import OptionError
 from ..io.documents import STDIN
-from ._fit_text import fit_text
+from ._fit_text import fit_text, fit_text_on
 from ._interrupts import Interrupts
 from ._models import is_table, load_model, opened
 from ._options import (
     DOCUMENTS,
     STREAMS,
     TABLES,
+    WORKERS,
     Data,
     FamilyOf,
     Format,
@@ -205,6 +208,26 @@ def fit(
             show_default=False,
         ),
     ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Read and train in N processes of this machine; a file is read by one of them.",
+            rich_help_panel=WORKERS,
+            show_default=False,
+        ),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Read and train on the workers of this scheduler of dask, where the files have "
+            "the same names.",
+            rich_help_panel=WORKERS,
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Train a classifier on labelled documents, or rows of a table, and write it to a file.
 
@@ -232,6 +255,7 @@ def fit(
     given = {f: v for f, v in (common | of_text | of_tables).items() if v is not None}
     for_streams = {"--batch-size": batch_size, "--save-every": save_every, "--resume": resume}
     _check(given, stream, [flag for flag, value in for_streams.items() if value is not None])
+    _check_workers(workers, scheduler, stream)
     columns = {
         "--text-column": text_column,
         "--label-column": label_column,
@@ -241,9 +265,9 @@ def fit(
     flags = [*given, *(flag for flag, name in columns.items() if name is not None)]
     if resume is None:
         _check_kind(flags, target is not None, "add --target NAME")
-    source = Source(data, format, max_size)
+    source = Source.of(data, format, max_size)
     source.check()
-    _check_output(output, data)
+    _check_output(output, source.data)
     with leaving_at_once:
         from .. import TextClassifier  # noqa: F401  the rest takes a second or two to load
         from ._tables import Roles
@@ -255,17 +279,29 @@ def fit(
         table = is_table(model)
         _check_kind(flags, table, f"{resume} is a model of documents")
     sizes = Sizes(batch_size or _BATCH_SIZE, save_every or _SAVE_EVERY) if stream else None
-    with Interrupts() as interrupts:
+    with Interrupts() as interrupts, ExitStack() as stack:
+        client = None
+        if workers is not None or scheduler is not None:
+            from ..engines.clusters import open_client
+
+            client = stack.enter_context(open_client(workers, scheduler))
         if table:
-            from ._fit_table import fit_table
+            from ._fit_table import fit_table, fit_table_on
 
             roles = Roles.of(model, target, id_column)
             job = Job(model, output, interrupts, noun="row", roles=roles.names())
-            told = fit_table(job, source, roles, sizes)
+            if client is None:
+                told = fit_table(job, source, roles, sizes)
+            else:
+                told = fit_table_on(job, client, source, roles)
         else:
             hint = "if it is a table, name the column of its labels with --target"
-            documents = source.documents(text_column, label_column, hint)
-            told = fit_text(Job(model, output, interrupts), documents, sizes)
+            job, names = Job(model, output, interrupts), (text_column, label_column, hint)
+            if client is None:
+                told = fit_text(job, source.documents(*names), sizes)
+            else:
+                read = partial(source.documents_on, client, *names)
+                told = fit_text_on(job, client, read)
         typer.echo(f"{output}: {told}")
 
 
@@ -279,6 +315,14 @@ def _check(given: dict[str, Any], stream: bool, for_streams: list[str]) -> None:
     if "--min-df" in given and (stream or "--hash" in given):
         other = "--stream" if stream else "--hash"
         raise OptionError(f"--min-df needs words that are known beforehand: leave out {other}")
+
+
+def _check_workers(workers: int | None, scheduler: str | None, stream: bool) -> None:
+    flag = "--workers" if workers is not None else "--scheduler" if scheduler else None
+    if flag and stream:
+        raise OptionError(f"--stream is learnt in its order, by one process: leave out {flag}")
+    if workers is not None and scheduler:
+        raise OptionError("--scheduler has workers of its own: leave out --workers")
 
 
 def _check_output(output: Path, data: list[str]) -> None:

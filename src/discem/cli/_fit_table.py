@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
@@ -15,17 +20,21 @@ from ._tables import (
     Reader,
     Roles,
     check_classes,
+    feature_names,
     features_of,
     in_words_of_the_shell,
     labels_of,
+    need_column,
     step_of,
 )
 from ._training import Job, Learnt, Sizes, check_first_labels
 
 if TYPE_CHECKING:
     from .. import TableClassifier
+    from ..io.parts import Parts
 
 _SHOWN = 60  # columns
+_PARTITION = re.compile(r"partition ([0-9]+): (.*)", re.DOTALL)
 _CHOSEN = ("n_components", "loss", "hide", "missing", "prior_strength", "temperature")
 _CALLED = {"n_components": "components", "prior_strength": "prior strength"}
 
@@ -38,7 +47,7 @@ def fit_table(job: Job, source: Source, roles: Roles, sizes: Sizes | None) -> st
     with Meter(lines=True) as meter:
         rows = source.whole(meter)
     labels = labels_of(rows, roles)
-    check_classes(labels, roles.target, model.loss)
+    check_classes(Counter(labels), roles.target, model.loss)
     table = table_of(features_of(rows, roles, model.families))
     rows.columns.clear()  # whose cells are in the table
     with in_words_of_the_shell(rows.place):
@@ -46,18 +55,62 @@ def fit_table(job: Job, source: Source, roles: Roles, sizes: Sizes | None) -> st
     if all(column.family == "ignored" and not column.holes for column in layout.columns):
         raise InputError(f"{rows.path}: no column varies: there is nothing to learn from")
     _show_columns(layout.families_)
+    with in_words_of_the_shell(rows.place):
+        _train(job, table, labels, len(labels))
+    return _summary(model, len(labels))
+
+
+def fit_table_on(job: Job, client: Any, source: Source, roles: Roles) -> str:
+    """Train on the rows of a table that workers read, and tell what was learnt."""
+    from .. import Dask
+    from ..io import parts as files
+
+    model, target = job.model, roles.target or ""
+    families = model.families if isinstance(model.families, dict) else {}
+    ignored = [name for name, family in families.items() if family == "ignored"]
+    with Meter(lines=True) as meter:
+        parts = source.rows_on(client, target, [*roles.names().values(), *ignored], meter)
+    head = files.head_of(parts)
+    need_column(head, target, "--target")
+    check_classes(parts.labels, target, model.loss)
+    names = feature_names(head, roles, families)
+    kinds = files.kinds_of(parts, names, list(families))
+    model.engine = Dask(client)
+    table = parts.partitions(partial(files.columns_of, kinds=kinds, ignored=ignored))
+    labels = parts.partitions(partial(files.column_of, name=target))
+    with _in_words_of_the_shell_of(parts):
+        _train(job, table, labels, parts.n_rows)
+    _show_columns(model.families_)
+    return _summary(model, parts.n_rows)
+
+
+@contextmanager
+def _in_words_of_the_shell_of(parts: Parts) -> Iterator[None]:
+    """The same for rows on workers: of a partition, or of all of them if they were looked at."""
+    try:
+        yield
+    except InputError as error:
+        found = _PARTITION.match(str(error))
+        number = int(found[1]) if found else None
+        error = InputError(found[2]) if found else error
+        with in_words_of_the_shell(lambda row: parts.place(row, number)):
+            raise error from None
+
+
+def _train(job: Job, table: Any, labels: Any, n_rows: int) -> None:
+    """Train on rows, wherever they are."""
+    model = job.model
 
     def show(model: TableClassifier, record: dict[str, Any]) -> None:
         final = record["stage"] == "fit"
         share = record["epoch"] / model.max_iter if final else None
-        rate = len(labels) / max(record["seconds"], 1e-9) if final else None
+        rate = n_rows / max(record["seconds"], 1e-9) if final else None
         meter.tell(step_of(record), share, record["loss"], rate=rate, noun="row")
 
     model.callback = show
-    with Meter(lines=True) as meter, in_words_of_the_shell(rows.place):
-        meter.tell(f"beginning with {counted(len(labels), 'row')}")
+    with Meter(lines=True) as meter:
+        meter.tell(f"beginning with {counted(n_rows, 'row')}")
         job.whole(lambda: model.fit(table, labels))
-    return _summary(model, len(labels))
 
 
 def _stream(job: Job, source: Source, roles: Roles, sizes: Sizes) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..exceptions import OptionError
@@ -12,6 +13,7 @@ from ._training import Job, Learnt, Sizes, check_first_labels, check_labels
 
 if TYPE_CHECKING:
     from .. import TextClassifier
+    from ..io.parts import Parts
 
 
 def fit_text(job: Job, documents: Iterator[Document], sizes: Sizes | None) -> str:
@@ -24,8 +26,20 @@ def fit_text(job: Job, documents: Iterator[Document], sizes: Sizes | None) -> st
     return _summary(job.model, sizes is not None)
 
 
+def fit_text_on(job: Job, client: Any, read: Callable[[Meter], Parts]) -> str:
+    """Train on documents that workers read, and tell what was learnt."""
+    from .. import Dask
+    from ..io.parts import labels_of, texts_of
+
+    with Meter(lines=True) as meter:
+        parts = read(meter)
+        job.model.engine = Dask(client)
+        texts, labels = parts.partitions(texts_of), parts.partitions(labels_of)
+        _train(job, texts, labels, parts.labels, meter)
+    return _summary(job.model, stream=False)
+
+
 def _fit(job: Job, documents: Iterator[Document], meter: Meter) -> None:
-    model = job.model
     labels: list[str | None] = []
     texts: list[str] = []
     pace = Pace(meter, "reading")
@@ -33,13 +47,19 @@ def _fit(job: Job, documents: Iterator[Document], meter: Meter) -> None:
         labels += [document.label for document in batch]
         texts += [document.text for document in batch]
         pace.passed(len(batch))
-    _check_labels(labels, model)
+    _train(job, texts, labels, Counter(labels), meter)
+
+
+def _train(job: Job, texts: Any, labels: Any, count: Counter[str | None], meter: Meter) -> None:
+    """Train on documents, wherever they are, of which `count` has the labels."""
+    model, n_documents = job.model, count.total()
+    _check_labels(count, model)
 
     def show(model: TextClassifier, record: dict[str, Any]) -> None:
         final = record["stage"] == "fit"
         step = f"epoch {record['epoch']}" + ("" if final else " of a trial")
         share = record["epoch"] / model.model_.max_iter if final else None
-        rate = len(texts) / max(record["seconds"], 1e-9)
+        rate = n_documents / max(record["seconds"], 1e-9)
         meter.tell(step, share, record["loss"], rate=rate)
 
     def fit() -> None:
@@ -52,7 +72,7 @@ def _fit(job: Job, documents: Iterator[Document], meter: Meter) -> None:
                 f"--min-df {model.min_df}: no word is in so many documents"
             ) from error
 
-    meter.tell(f"counting words of {len(texts):,} documents")
+    meter.tell(f"counting words of {n_documents:,} documents")
     model.callback = show
     job.whole(fit)
 
@@ -89,7 +109,7 @@ def _progressive_accuracy(model: TextClassifier) -> float | None:
     return getattr(model, "progressive_accuracy_", None)
 
 
-def _check_labels(labels: list[str | None], model: TextClassifier) -> None:
+def _check_labels(labels: Counter[str | None], model: TextClassifier) -> None:
     check_labels(labels, "document", model.loss)
-    if isinstance(model.min_df, int) and model.min_df > len(labels):
-        raise OptionError(f"--min-df {model.min_df}: there are only {len(labels):,} documents")
+    if isinstance(model.min_df, int) and model.min_df > labels.total():
+        raise OptionError(f"--min-df {model.min_df}: there are only {labels.total():,} documents")

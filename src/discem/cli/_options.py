@@ -10,12 +10,13 @@ import typer
 from ..io.documents import FORMATS
 
 DOCUMENTS, TABLES, STREAMS = "Documents", "Tables", "Streams"  # panels of the help
+WORKERS = "Workers"
 
 Data = Annotated[
     list[str],
     typer.Argument(
         metavar="DATA",
-        help="Files of documents or rows, or - for standard input.",
+        help="Files of documents or rows, or patterns of their names, or - for standard input.",
         show_default=False,
     ),
 ]

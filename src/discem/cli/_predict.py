@@ -89,7 +89,7 @@ def predict(
     """
     if as_json and table:
         raise OptionError("give either --json or --table")
-    source = Source(data, format, max_size)
+    source = Source.of(data, format, max_size)
     source.check()
     _check_output(output, [model, *data])
     classifier = load_model(model)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -14,7 +14,7 @@ from ..exceptions import InputError, OptionError
 from ..io.cells import Content
 from ..io.columns import FAMILIES
 from ..io.sources import listed
-from ..io.table_files import Rows, kind_of, table_of
+from ..io.table_files import Rows, in_place, kind_of, table_of
 from ._screen import Meter, Pace, Warnings
 from ._training import check_labels
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _FEW = 10  # rows that may all have labels of their own
 _TAKEN = ("label", "probability", "probabilities")  # names in predictions
-_ROW = re.compile(r"\b(in|at) row ([0-9]+)")
 _STEPS = {"choice": " of a trial", "density": " of the density", "fit": ""}
 _WORDS = {
     "TextClassifier reads text, or leave the column out": "leave it out with --ignore",
@@ -73,34 +72,41 @@ def labels_of(rows: Rows, roles: Roles) -> list[str | None]:
     return rows.labels(roles.target)
 
 
-def check_classes(labels: list[str | None], target: str | None, loss: Any) -> None:
+def check_classes(labels: Counter[str | None], target: str | None, loss: Any) -> None:
     """See that the labels are classes, to be told apart."""
     check_labels(labels, "row", loss)
-    seen = [label for label in labels if label is not None]
-    if len(seen) >= _FEW and 2 * len(set(seen)) > len(seen):
+    classes, seen = len(set(labels) - {None}), labels.total() - labels[None]
+    if seen >= _FEW and 2 * classes > seen:
         raise InputError(
-            f"column {target!r} has {len(set(seen)):,} different labels in {len(seen):,} rows: "
+            f"column {target!r} has {classes:,} different labels in {seen:,} rows: "
             "these are no classes"
         )
 
 
-def features_of(rows: Rows, roles: Roles, families: Any) -> dict[str, Content]:
-    """The columns that a model is to be fitted to."""
+def feature_names(rows: Rows, roles: Roles, families: Any) -> list[str]:
+    """Which columns a model is to be fitted to; those that were named must be there."""
     families = families if isinstance(families, dict) else {}
     for name, family in families.items():
         need_column(rows, name, "--ignore" if family == "ignored" else "--family")
     if roles.id is not None:
         need_column(rows, roles.id, "--id")
     apart = set(roles.names().values())
-    contents = {}
-    for name in rows.names:
-        if families.get(name) == "ignored":
-            contents[name] = Content("number", np.full(len(rows), np.nan))  # not looked at
-        elif name not in apart:
-            contents[name] = rows.content(name, given=name in families)
-    if not contents:
+    names = [name for name in rows.names if families.get(name) == "ignored" or name not in apart]
+    if not names:
         raise InputError(f"{rows.path}: no column besides {listed(apart)}")
-    return contents
+    return names
+
+
+def features_of(rows: Rows, roles: Roles, families: Any) -> dict[str, Content]:
+    """The columns that a model is to be fitted to."""
+    names = feature_names(rows, roles, families)
+    families = families if isinstance(families, dict) else {}
+    return {
+        name: Content("number", np.full(len(rows), np.nan))  # not looked at
+        if families.get(name) == "ignored"
+        else rows.content(name, given=name in families)
+        for name in names
+    }
 
 
 def need_column(rows: Rows, name: str, flag: str) -> None:
@@ -183,7 +189,7 @@ def in_words_of_the_shell(place: Callable[[int], str]) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        told = _ROW.sub(lambda found: f"{found[1]} {place(int(found[2]))}", str(error))
+        told = in_place(str(error), place)
         for words, instead in _WORDS.items():
             told = told.replace(words, instead)
         raise InputError(told) from error

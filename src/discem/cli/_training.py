@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from ..exceptions import DiscemError, InputError
+from ..exceptions import DiscemError, EngineError, InputError
 from ._interrupts import Interrupts, Stopped
 from ._screen import Meter, Pace, Warnings, counted
 
@@ -53,11 +54,14 @@ class Job:
                 fit()
         except BaseException as error:  # libraries make errors of all kinds of a signal
             learnt = model.__sklearn_is_fitted__() and model.history_  # an epoch at least
-            if not interrupts.received or not learnt:
+            gone = isinstance(error, EngineError)  # workers, say
+            if not (interrupts.received or gone) or not learnt:
                 raise
             with interrupts.held():
                 self.save()
             kept = f"{self.output} has the model trained so far"
+            if not interrupts.received:
+                raise EngineError(f"{error}; {kept}") from error
             raise Stopped(interrupts.received, kept) from error
         with interrupts.finishing():
             self.save()
@@ -107,11 +111,11 @@ class Job:
         return f"{self.output} has learnt the first {self.saved:,} of these {self.noun}s"
 
 
-def check_labels(labels: list[str | None], noun: str, loss: Any) -> None:
+def check_labels(labels: Counter[str | None], noun: str, loss: Any) -> None:
     """See that there is something to tell apart."""
     classes = set(labels) - {None}
     if not classes:
-        raise InputError(f"none of the {counted(len(labels), noun)} has a label")
+        raise InputError(f"none of the {counted(labels.total(), noun)} has a label")
     if len(classes) == 1 and loss != "nll":
         raise InputError(
             f"there is no label but {classes.pop()!r}, which leaves nothing to tell apart: add "

@@ -1,17 +1,33 @@
 """Engines: how the one update is run."""
 
 from ._protocol import Data, Done, Engine, Rule, check_needs
+from .dask import (
+    Dask,
+    Session,
+    Shards,
+    balanced,
+    is_skewed,
+    join_targets,
+    resolve_engine,
+)
 from .sequential import Sequential
 from .threads import Threads, count_jobs, with_jobs
 
 __all__ = [
+    "Dask",
     "Data",
     "Done",
     "Engine",
     "Rule",
     "Sequential",
+    "Session",
+    "Shards",
     "Threads",
+    "balanced",
     "check_needs",
     "count_jobs",
+    "is_skewed",
+    "join_targets",
+    "resolve_engine",
     "with_jobs",
 ]

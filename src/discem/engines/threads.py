@@ -82,7 +82,7 @@ class Threads(Sequential):
 
         with ThreadPoolExecutor(parts) as pool:
             try:
-                begins = self._rounds(state, rule, t, data, len(order), parts, chunk)
+                begins = self.rounds(state, rule, t, data, len(order), parts, chunk)
                 for first, last in pairwise(begins):
                     jobs = [pool.submit(train, place, first, last) for place in range(parts)]
                     ends = [job.result() for job in jobs]
@@ -101,8 +101,8 @@ class Threads(Sequential):
             finally:
                 stop.set()
 
-    def _rounds(
-        self, state: Any, rule: Rule, t: int, data: Data, n_rows: int, parts: int, chunk: int
+    def rounds(
+        self, state: Any, rule: Rule, t: int, data: Any, n_rows: int, parts: int, chunk: int
     ) -> list[int]:
         """Where rounds begin, and where the last ends.
 

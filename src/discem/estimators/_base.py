@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +16,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from .. import models
 from .._checks import check_array, check_count, check_number, demand
 from ..calibration import best_temperature
-from ..engines import Data, Rule, Sequential, with_jobs
+from ..engines import Data, Rule, Sequential, Shards, with_jobs
 from ..exceptions import InputError, OptionError
 from ..families import Family, family_of
 from ..losses import NLL, Blend, Hinge, resolve_loss
@@ -25,6 +28,7 @@ from ..training import Learner, Plan, Record, best_start, train
 from . import _input
 from ._input import NUMBER
 from ._joint import Joint
+from ._pieces import Pieces, Whole, spreads
 from ._runs import LabelRuns
 from ._threads import lent, reads, writes
 
@@ -45,6 +49,39 @@ class Batch(NamedTuple):
     family: Family
     rows: Any  # X as the family views it
     found: dict[str, Any]  # fitted attributes that the input determines
+    whole: Whole | None = None  # all rows, where they are on workers and these are a sample of them
+
+    @property
+    def total(self) -> float:
+        """The weight of all rows."""
+        return float(self.weights.sum()) if self.whole is None else self.whole.total
+
+    @property
+    def n_given(self) -> int:
+        """How many rows were given a weight."""
+        return int(np.count_nonzero(self.given)) if self.whole is None else self.whole.n_given
+
+    def unit(self) -> float:
+        """The weight of a row that takes a whole step: the mean of the labelled ones."""
+        if self.whole is not None:
+            return self.whole.unit
+        rows = self.weights > 0
+        labelled = rows & self.targets.labelled
+        return float(self.weights[labelled if labelled.any() else rows].mean())
+
+    def without(self, held: np.ndarray) -> Batch:
+        """The same rows, of which some are not to be trained on."""
+        weights = self.weights.copy()
+        weights[held] = 0.0
+        whole = None if self.whole is None else self.whole.without(held)
+        return self._replace(weights=weights, whole=whole)
+
+    def collect(self, n_features: Any, n_classes: int) -> models.Tally:
+        """The statistics of all labelled rows."""
+        collect = partial(models.collect, self.family, n_features=n_features, n_classes=n_classes)
+        if self.whole is None or self.whole.complete:
+            return collect(self.rows, self.targets, self.weights)
+        return self.whole.collect(collect)
 
 
 class GenerativeClassifier(Joint, BaseEstimator):
@@ -73,6 +110,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         rescore=False,
         callback=None,
         n_jobs=None,
+        engine=None,
         random_state=None,
         verbose=0,
     ):
@@ -96,6 +134,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         self.rescore = rescore
         self.callback = callback
         self.n_jobs = n_jobs
+        self.engine = engine
         self.random_state = random_state
         self.verbose = verbose
 
@@ -133,7 +172,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
     ) -> tuple[list[Any], np.ndarray]:
         """States to begin with, of which the best is taken, and the weight of each class."""
         d, K = batch.found["n_features_in_"], len(batch.classes)
-        tally = models.collect(batch.family, batch.rows, batch.targets, batch.weights, d, K)
+        tally = batch.collect(d, K)
         prior, alpha = self._resolve_prior(batch.family, d)
         prior = batch.family.complete_prior(
             prior, batch.rows, list(batch.targets.parts(batch.weights))
@@ -234,12 +273,14 @@ class GenerativeClassifier(Joint, BaseEstimator):
     # --- training ---------------------------------------------------------------------------------
 
     @writes
+    @spreads
     def fit(self, X, y, sample_weight=None):
         """Fit the model, from the start or (with `warm_start`) from where it stands.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
+            With `engine`, also a collection of dask; then `y` and `sample_weight` may be, too.
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
             Labels, with None or NaN for an unlabelled row (which is learnt through its NLL). A
             matrix gives label sets (booleans) or soft labels (shares that sum to 1); the classes
@@ -256,7 +297,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         """
         self._check_options()
         fresh = not (self.warm_start and self.__sklearn_is_fitted__())
-        batch = self._check_data(X, y, sample_weight, fresh)
+        batch = self._check_rows(X, y, sample_weight, fresh)
         loss = resolve_loss(self.loss)
         if len(batch.classes) < 2 and not isinstance(loss, NLL):
             raise InputError(
@@ -266,11 +307,10 @@ class GenerativeClassifier(Joint, BaseEstimator):
             )
         rng = check_random_state(self.random_state)
         rows, held = self._split(batch, rng)
+        kept = batch.without(held)
+        unit = kept.unit()
         if fresh:
-            weights = batch.weights.copy()
-            weights[held] = 0.0
-            unit = _unit(batch, rows)
-            self._start(batch._replace(weights=weights), unit, rng)
+            self._start(kept, unit, rng)
         else:
             if not np.array_equal(self.classes_, batch.classes):
                 raise InputError(
@@ -279,14 +319,37 @@ class GenerativeClassifier(Joint, BaseEstimator):
             self.learner_.engine = self._engine()
             self.learner_.rule = self.learner_.rule._replace(loss=loss)
             self.learner_.stream = {}
-            unit = _unit(batch, rows)
         data = Data(batch.rows, batch.targets, batch.weights / unit)
-        train(self.learner_, data, rows, held, self._plan(batch.targets), rng)
+        with self._run_by(kept, data, rows, unit) as shards:
+            train(self.learner_, data, rows, held, self._plan(batch.targets), rng, shards)
         if len(held) and isinstance(loss, Hinge) and batch.targets.plain:
             scores, codes = self.learner_.score(batch.rows, held), batch.targets.codes[held]
             self.temperature_ = best_temperature(scores, codes, data.weights[held]).value
         self._finish(batch, rng)
         return self
+
+    def _check_rows(self, X, y, sample_weight, fresh: bool) -> Batch:
+        """The rows of a fit, which may be on workers: then the batch is a sample of them."""
+        if isinstance(X, Pieces):
+            return self._read_pieces(X, fresh)
+        return self._check_data(X, y, sample_weight, fresh)
+
+    def _read_pieces(self, pieces: Pieces, fresh: bool) -> Batch:
+        return pieces.batch(self, fresh)
+
+    @contextmanager
+    def _run_by(self, batch: Batch, data: Data, rows, unit: float) -> Iterator[Shards | None]:
+        """Let the workers that have the rows learn, if there are any."""
+        if batch.whole is None:
+            yield None
+            return
+        learner, engine = self.learner_, self.learner_.engine
+        shards = batch.whole.shards(learner.state, data, rows, unit)
+        try:
+            learner.engine = batch.whole.engine
+            yield shards
+        finally:
+            learner.engine = engine
 
     @writes
     def partial_fit(self, X, y, classes=None, sample_weight=None):
@@ -334,7 +397,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         order = np.flatnonzero(batch.weights > 0)
         if not self.__sklearn_is_fitted__():
             rng = check_random_state(self.random_state)
-            self._start(batch, _unit(batch, order), rng, stream=True)
+            self._start(batch, batch.unit(), rng, stream=True)
             self._seen = 0.0
         else:
             if not self.stream_:  # after `fit`, whose many passes would outweigh all that comes
@@ -385,16 +448,21 @@ class GenerativeClassifier(Joint, BaseEstimator):
             raise OptionError(f"tol={self.tol!r} must be None or a number >= 0")
 
     def _check_data(
-        self, X, y, sample_weight, fresh: bool, classes=None, stream: bool = False, grows=False
+        self, X, y, sample_weight, fresh: bool, classes=None, stream=False, grows=False, part=False
     ) -> Batch:
-        """Look at the input, and change nothing: what is wrong with it is said here."""
+        """Look at the input, and change nothing: what is wrong with it is said here.
+
+        A `part` of the rows may have no labels, and no weight; all `classes` are known then.
+        """
         family = self._choose_family(X) if fresh else self._known_family()
         X, found = self._read(X, family, fresh, grows)
-        y, named = _input.read_y(y, X.shape[0], needed=fresh or not stream)
-        given = _input.check_weights(sample_weight, X)
+        y, named = _input.read_y(y, X.shape[0], needed=not part and (fresh or not stream))
+        given = _input.check_weights(sample_weight, X, part)
         known = _input.find_classes(y) if fresh or y.ndim == 1 or not stream else self.classes_
         known = known if named is None else named
-        if classes is not None:
+        if part:
+            known = classes
+        elif classes is not None:
             known = _input.join_classes(known, _input.find_classes(np.asarray(classes)))
         if stream and not fresh:
             known = _input.join_classes(self.classes_, known)
@@ -464,7 +532,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         average = self.average
         if average == "auto":
             average = self._auto_average(family)
-        total = float(batch.weights.sum())
+        total = batch.total
         states, class_count = self._begin(batch, bool(average), stream, rng)
         step = self.step
         if step == "auto":
@@ -588,9 +656,3 @@ class GenerativeClassifier(Joint, BaseEstimator):
 def _mostly_generative(loss: Any) -> bool:
     """Whether the joint likelihood is most of what training makes large."""
     return isinstance(loss, NLL) or (isinstance(loss, Blend) and loss.kappa >= 1.0)
-
-
-def _unit(batch: Batch, order: np.ndarray) -> float:
-    """The weight of a row that takes a whole step: the mean of the labelled ones."""
-    labelled = order[batch.targets.labelled[order]]
-    return float(batch.weights[labelled if len(labelled) else order].mean())

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import functools
 import warnings
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
+from .. import models
+from ..engines import Sequential
+from ..families import family_of
 from ..targets import Targets, labels, soft_labels
 
 _CLUSTERED = 3_000  # rows of a class that its components are found on: more move them little
@@ -22,23 +26,39 @@ def find_components(
 
     In a stream a class keeps all that it is `wanted` to have, for more rows will come.
     """
-    n, sizes, places = len(weights), [], []
+    sizes, places = [], []
     share = targets.even_shares(len(wanted))
     for k, size in enumerate(wanted):
         place, found = _k_means(points, weights * share[:, k], size, rng)
         places.append(place)
         sizes.append(size if stream else max(found, 1))
-    first = np.cumsum([0, *sizes])
+    return _name_components(targets, np.cumsum([0, *sizes]), places), sizes
+
+
+def _name_components(targets: Targets, first: np.ndarray, places: list[np.ndarray]) -> Targets:
+    """Targets that name components; `places` are those of the rows, were they of each class."""
+    n = len(targets.codes)
     if targets.plain:
         codes = np.full(n, -1, dtype=np.int64)
         for k, place in enumerate(places):
             own = targets.codes == k
             codes[own] = first[k] + place[own]
-        return labels(codes), sizes
-    shares = np.zeros((n, first[-1]))
+        return labels(codes)
+    shares, share = np.zeros((n, first[-1])), targets.even_shares(len(places))
     for k, place in enumerate(places):
         shares[np.arange(n), first[k] + place] = share[:, k]
-    return soft_labels(shares), sizes
+    return soft_labels(shares)
+
+
+def collect_nearest(
+    rows: Any, targets: Targets, weights: np.ndarray, *, parts: Any, first, n_features: Any
+) -> models.Tally:
+    """Add up statistics by component: in its class, that which makes a row most probable."""
+    scores = Sequential().score(parts, rows)
+    places = [scores[:, a:b].argmax(axis=1) for a, b in pairwise(first)]
+    components = _name_components(targets, first, places)
+    family = family_of(parts.features)
+    return models.collect(family, rows, components, weights, n_features, int(first[-1]))
 
 
 @functools.cache

@@ -62,6 +62,10 @@ n_jobs : int or None, default=None
     of the rows of an epoch, then their models are averaged: a result close to that of one thread,
     and always the same for as many. Few rows stay on one thread, and so does a small batch of
     `partial_fit`. It takes the memory of as many models and two more.
+engine : None, "dask" or Dask, default=None
+    Where `fit` runs: None is here, on `n_jobs` threads. `Dask(client)` is on the workers of a
+    cluster, which also read collections of dask: arrays, data frames, series and bags. "dask" is
+    the current client or, where there is none, a local cluster.
 random_state : int, RandomState or None, default=None
 verbose : int, default=0
     1 shows progress: epoch, loss, accuracy and time left."""
@@ -84,8 +88,9 @@ history_ : list of dicts
     scores taken before each update); `validation_*` and `rescored_*` where asked for; `step`, the
     share of `shortened` steps, `seconds`. For words also `perplexity`. Where parameters are
     averaged, `objective`: mean loss and penalty, a row, of the average. `went_back` where an epoch
-    ended above the start, so that training went back there and shortened its steps. Of a stream,
-    the last 100 batches.
+    ended above the start, so that training went back there and shortened its steps. On workers,
+    `parts`: in how many the rows were trained, for small partitions are trained together. Of a
+    stream, the last 100 batches.
 stream_ : dict
     What all batches of a stream come to: the number of `batches` and `rows`, the `weight` of the
     labelled ones, `seconds`, and the mean `loss`, `nll`, `ncll`, `hinge` and `accuracy`, all

@@ -181,7 +181,8 @@ def _taken_apart(value: Any) -> tuple[str, dict[str, Any]]:
 
 def _fields_of(value: Any) -> dict[str, Any]:
     if isinstance(value, BaseEstimator):
-        params = value.get_params(deep=False) | {"callback": None}  # no code in files
+        # no code in files, nor where a model was trained
+        params = value.get_params(deep=False) | {"callback": None, "engine": None}
         fitted = {name: vars(value)[name] for name in value._attributes if name in vars(value)}
         return {"params": params, "fitted": fitted}
     if hasattr(value, "to_fields"):

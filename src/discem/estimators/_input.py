@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from .._checks import NUMBER, demand
-from ..engines import count_jobs
+from ..engines import count_jobs, resolve_engine
 from ..exceptions import InputError, NoNumberError, OptionError, UnknownOptionError
 from ..families import Accepts
 from ..targets import UNKNOWN, UNLABELLED, Targets, label_sets, labels, soft_labels
@@ -50,6 +50,7 @@ def check_common_options(estimator) -> None:
     if callback is not None and not callable(callback):
         raise OptionError(f"callback={callback!r} must be None or a function of (model, record)")
     count_jobs(estimator.n_jobs)
+    resolve_engine(estimator.engine)
     try:
         check_random_state(estimator.random_state)
     except ValueError as error:
@@ -297,6 +298,14 @@ def spread_over(y: np.ndarray, classes: np.ndarray, known: np.ndarray) -> np.nda
     return wide
 
 
+def unmarked(y: Any, unlabelled: Any) -> Any:
+    """Labels with None where they are the one that stands for none."""
+    if unlabelled is None or y is None or isinstance(y, Shares) or np.ndim(y) != 1:
+        return y
+    known = [None if label == unlabelled else label for label in np.asarray(y).tolist()]
+    return np.array(known, dtype=object)
+
+
 def missing_labels(y: np.ndarray) -> np.ndarray:
     """Which rows are unlabelled."""
     if y.dtype.kind == "f":
@@ -383,19 +392,20 @@ def encode(y: np.ndarray, classes: np.ndarray) -> Targets:
 
 def _codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """The place of each label among the classes."""
-    known = _known(y)
+    codes, known = np.full(len(y), UNLABELLED, dtype=np.int64), _known(y)
+    if not len(known):
+        return codes
     place = np.minimum(np.searchsorted(classes, known), len(classes) - 1)
     place = np.where(classes[place] == known, place, UNKNOWN)
     if y.dtype.kind in "OUS":  # what is known is each label once
         code_of = dict(zip(known.tolist(), place.tolist(), strict=True))
         return np.array([code_of.get(label, UNLABELLED) for label in y.tolist()], dtype=np.int64)
-    codes = np.full(len(y), UNLABELLED, dtype=np.int64)
     codes[~missing_labels(y)] = place
     return codes
 
 
-def check_weights(sample_weight, X) -> np.ndarray:
-    """Non-negative weights, one per row."""
+def check_weights(sample_weight, X, part: bool = False) -> np.ndarray:
+    """Non-negative weights, one per row; all may be zero where X is a `part` of the rows."""
     if sample_weight is None:
         return np.ones(X.shape[0])
     weights = sample_weight
@@ -406,7 +416,7 @@ def check_weights(sample_weight, X) -> np.ndarray:
         raise InputError(f"sample_weight of row {int(np.argmax(weights < 0))} is negative")
     if weights.max(initial=0.0) > LARGEST:
         raise InputError(f"sample_weight of row {int(np.argmax(weights))} is beyond {LARGEST:g}")
-    if not weights.any():
+    if not (part or weights.any()):
         raise InputError("sample_weight is zero for every row")
     return weights
 

@@ -19,6 +19,7 @@ from ..families import Family, family_of
 from ..targets import UNKNOWN
 from ..training import Learner
 from . import _input
+from ._lazy import by_partition, n_classes
 from ._threads import Shared, reads, writes
 
 
@@ -72,17 +73,20 @@ class Joint(_input.Named, Shared, ClassifierMixin):
         """What runs the model now: a file may have brought it, and `n_jobs` may have changed."""
         return with_jobs(self.learner_.engine, self.n_jobs)
 
+    @by_partition(n_classes)
     @reads
     def predict_joint_log_proba(self, X):
         """``ln p(y, x)`` of every class, as (n_samples, n_classes); what X lacks is summed out."""
         return self._scores(X) + self._normalized_shift()
 
+    @by_partition(dtype=lambda model: model.classes_.dtype)
     @reads
     def predict(self, X):
-        """The most probable class of each row."""
+        """The most probable class of each row; of a collection of dask, such a collection."""
         best = (self._scores(X) * self.temperature_ + self._prior_shift).argmax(axis=1)
         return self.classes_[best]
 
+    @by_partition(n_classes)
     @reads
     def predict_log_proba(self, X):
         """``ln p(y | x)`` of every class; see `predict_proba`."""
@@ -90,6 +94,7 @@ class Joint(_input.Named, Shared, ClassifierMixin):
         scores -= scores.max(axis=1, keepdims=True)  # beside large scores ln K would be lost
         return scores - logsumexp(scores, axis=1, keepdims=True)
 
+    @by_partition(n_classes)
     def predict_proba(self, X):
         """``p(y | x)`` of every class, ``softmax(temperature_ * ln p(y, x))``.
 
@@ -100,6 +105,7 @@ class Joint(_input.Named, Shared, ClassifierMixin):
         """
         return np.exp(self.predict_log_proba(X))
 
+    @by_partition()
     @reads
     def score_samples(self, X):
         """``ln p(x)`` of each row under the joint: low for rows unlike the training data."""

@@ -12,8 +12,9 @@ from ..families import FAMILIES, multiply
 from ..families.product import Pair
 from ..io.columns import FAMILIES as COLUMN_FAMILIES
 from ..io.rows import RowPair, code_rows, dense_rows
-from ..io.tables import Cells, Layout
+from ..io.tables import Cells, Layout, Seen
 from ..priors import Gamma, Levels, NormalBetaPrime
+from ._pieces import Piece, Pieces
 
 # Every table has these three parts, of any width: a second table compiles nothing new.
 TABLE = multiply(FAMILIES["gaussian"], FAMILIES["categorical"], FAMILIES["poisson"])
@@ -40,6 +41,11 @@ class Encoded(NamedTuple):
     cells: Cells
     layout: Layout
 
+    @classmethod
+    def read(cls, layout: Layout, X: Any) -> Encoded:
+        """The rows of a table whose columns are known."""
+        return cls(layout.encode(X), layout)
+
     @property
     def shape(self) -> tuple[int, int]:
         return len(self.cells.codes), len(self.layout.columns)
@@ -53,6 +59,18 @@ class Encoded(NamedTuple):
         numbers, codes, counts = self.cells
         base = self.layout.log_base(self.cells)
         return RowPair(dense_rows(numbers), RowPair(code_rows(codes), dense_rows(counts, base)))
+
+
+def layout_of(pieces: Pieces, families: Any, informative: bool = False) -> Layout:
+    """What the columns of rows on workers are: families by a sample, levels by all of them."""
+    layout = Layout.learn(pieces.sample.X, families, informative)
+    if pieces.complete:
+        return layout
+    return layout.completed(pieces.survey(_look, Seen.merge))
+
+
+def _look(piece: Piece) -> Seen:
+    return Seen.look(piece.X)
 
 
 def prior_of(strength: float) -> Pair:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,10 +25,12 @@ from ..models.mixture import Mixture, perturbed
 from ..schedules import held
 from . import _input
 from ._base import Batch, GenerativeClassifier
-from ._components import find_components
+from ._components import collect_nearest, find_components
 from ._docs import documented
 from ._explain import ExplainsRows
-from ._tables import TABLE, Encoded, hider, is_table, singles, width
+from ._lazy import by_partition
+from ._pieces import spreads
+from ._tables import TABLE, Encoded, hider, is_table, layout_of, singles, width
 from ._threads import reads, writes
 
 _SIZES = (1, 2, 4, 8)  # the numbers of components that "auto" compares
@@ -129,6 +132,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         rescore=False,
         callback=None,
         n_jobs=None,
+        engine=None,
         random_state=None,
         verbose=0,
         family="deprecated",
@@ -154,6 +158,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
             rescore=rescore,
             callback=callback,
             n_jobs=n_jobs,
+            engine=engine,
             random_state=random_state,
             verbose=verbose,
         )
@@ -246,6 +251,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
     # --- training ---------------------------------------------------------------------------------
 
     @writes
+    @spreads
     def fit(self, X, y, sample_weight=None):
         super().fit(X, y, sample_weight)
         self._warn_of_the_dead()
@@ -274,7 +280,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
 
     @writes
     def calibrate(self, X, y, sample_weight=None):
-        return super().calibrate(X, self._unmark(y), sample_weight)
+        return super().calibrate(X, _input.unmarked(y, self.unlabelled), sample_weight)
 
     calibrate.__doc__ = GenerativeClassifier.calibrate.__doc__
 
@@ -300,13 +306,23 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
                     "'auto', or such numbers by class"
                 )
 
+    def _read_pieces(self, pieces, fresh):
+        named, layout = self._named_families(), getattr(self, "layout_", None)
+        if isinstance(pieces.sample.X, Encoded) or (fresh and not is_table(pieces.sample.X, named)):
+            layout = None
+        elif fresh:
+            layout = layout_of(pieces, named, self.missing == "informative")
+        if layout is not None:
+            pieces = pieces.map(partial(Encoded.read, layout))
+        return super()._read_pieces(pieces, fresh)
+
     def _check_data(
-        self, X, y, sample_weight, fresh, classes=None, stream=False, grows=False
+        self, X, y, sample_weight, fresh, classes=None, stream=False, grows=False, part=False
     ) -> Batch:
         if fresh and self.family != "deprecated":
             warn("the option family= is called families= now", FutureWarning)
-        y, X = self._unmark(y), self._encoded(X, fresh, stream)
-        batch = super()._check_data(X, y, sample_weight, fresh, classes, stream, grows)
+        y, X = _input.unmarked(y, self.unlabelled), self._encoded(X, fresh, stream)
+        batch = super()._check_data(X, y, sample_weight, fresh, classes, stream, grows, part)
         if isinstance(batch.X, Encoded) and not any(part.shape[1] for part in batch.X.cells):
             n = batch.X.shape[0]
             raise InputError(f"no column varies in a table of n_samples = {n}: it teaches nothing")
@@ -321,17 +337,6 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
                     )
         return batch
 
-    def _unmark(self, y) -> Any:
-        """Labels with None where they say that there is none."""
-        if self.unlabelled is None or y is None or isinstance(y, _input.Shares):
-            return y
-        if np.ndim(y) != 1:
-            return y
-        return np.array(
-            [None if label == self.unlabelled else label for label in np.asarray(y).tolist()],
-            dtype=object,
-        )
-
     def _choose_size(self, batch: Batch) -> int:
         """The number of components with the least log-loss on rows held out."""
         X, y, weights, targets = batch.X, batch.y, batch.given, batch.targets
@@ -345,7 +350,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         losses = []
         for size in _SIZES:
             options: dict[str, Any] = {"callback": None, "verbose": 0, "unlabelled": None}
-            options["warm_start"] = False
+            options |= {"warm_start": False, "engine": None}
             trial = clone(self).set_params(n_components=size, **options)
             trial.random_state = rng.randint(2**31)
             with warnings.catch_warnings():
@@ -367,15 +372,15 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         components, sizes = find_components(points, batch.targets, weights, wanted, stream, rng)
         first = np.cumsum([0, *sizes], dtype=np.int64)
         tally = models.collect(family, rows, components, weights, d, int(first[-1]))
-
-        def by_class() -> Any:
-            return models.collect(family, rows, batch.targets, weights, d, len(sizes)).features
-
-        prior, alpha = self._resolve_prior(family, d)
-        shared = list(batch.targets.parts(weights))
-        prior = family.complete_prior(prior, rows, shared, float(np.mean(sizes)))
-        prior = family.prior_of_components(prior, by_class, tally.features)
-        classes = self._class_prior(family, prior, alpha)
+        prior, classes = self._priors_of(batch, tally, d, sizes)
+        if batch.whole is not None and not batch.whole.complete:
+            if max(sizes) == 1:
+                tally = batch.collect(d, len(sizes))
+            else:
+                parts = models.start(tally, prior, classes, "generative")
+                near = partial(collect_nearest, parts=parts, first=first, n_features=d)
+                tally = batch.whole.collect(near)
+            prior, classes = self._priors_of(batch, tally, d, sizes)
         alike = tally.classes == 0 if self.init == "generative" else tally.classes >= 0
         class_count = np.add.reduceat(tally.classes, first[:-1])
         states = []
@@ -384,6 +389,19 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
             model = perturbed(Mixture(parts, first), np.flatnonzero(alike), rng)
             states.append(models.with_average(model, model, 0.0) if average else model)
         return states, class_count
+
+    def _priors_of(self, batch: Batch, tally: Any, d: Any, sizes: list[int]) -> tuple:
+        """The prior of the features of components, and that of the components."""
+        family = batch.family
+
+        def by_class() -> Any:
+            return batch.collect(d, len(sizes)).features
+
+        prior, alpha = self._resolve_prior(family, d)
+        shared = list(batch.targets.parts(batch.weights))
+        prior = family.complete_prior(prior, batch.rows, shared, float(np.mean(sizes)))
+        prior = family.prior_of_components(prior, by_class, tally.features)
+        return prior, self._class_prior(family, prior, alpha)
 
     def _auto_step(self, family, n, state):
         step = super()._auto_step(family, n, state.parts)
@@ -419,6 +437,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
 
     # --- the model --------------------------------------------------------------------------------
 
+    @by_partition(lambda model: int(model.n_components_.sum()))
     @reads
     def responsibilities(self, X):
         """``p(class, component | x)``, as (n_samples, n_components); columns as in `weights_`."""
@@ -431,6 +450,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         share /= np.add.reduceat(share, model.first[:-1], axis=1)[:, code]
         return share * posterior[:, code]
 
+    @by_partition(dtype=lambda model: np.int64)
     def predict_component(self, X):
         """The most probable component of each row, by its place in `weights_`."""
         return self.responsibilities(X).argmax(axis=1)
@@ -610,6 +630,7 @@ class NaiveBayes(MixtureClassifier):
         warm_start=False,
         total_samples=None,
         n_jobs=None,
+        engine=None,
         rescore=False,
         callback=None,
         random_state=None,
@@ -640,6 +661,7 @@ class NaiveBayes(MixtureClassifier):
             warm_start=warm_start,
             total_samples=total_samples,
             n_jobs=n_jobs,
+            engine=engine,
             rescore=rescore,
             callback=callback,
             random_state=random_state,

@@ -22,6 +22,7 @@ from ._base import Batch, GenerativeClassifier
 from ._choice import Split, Trial, best_of, most_epochs, splits, try_out
 from ._docs import documented
 from ._explain import ExplainsRows
+from ._pieces import spreads
 from ._threads import reads, writes
 
 _HELD_OUT = 0.2  # share of the rows to choose by
@@ -217,6 +218,7 @@ class MultinomialNB(CountClassifier):
         rescore=False,
         callback=None,
         n_jobs=None,
+        engine=None,
         random_state=None,
         verbose=0,
     ):
@@ -241,6 +243,7 @@ class MultinomialNB(CountClassifier):
             rescore=rescore,
             callback=callback,
             n_jobs=n_jobs,
+            engine=engine,
             random_state=random_state,
             verbose=verbose,
         )
@@ -257,13 +260,14 @@ class MultinomialNB(CountClassifier):
     # --- choosing ---------------------------------------------------------------------------------
 
     @writes
+    @spreads
     def fit(self, X, y, sample_weight=None):
         if self.warm_start and self.__sklearn_is_fitted__():
             with self._taking(self._loss_taken()):
                 return super().fit(X, y, sample_weight)
         with self._taking(self._defaults()):
             self._check_options()
-            batch = self._check_data(X, y, sample_weight, fresh=True)
+            batch = self._check_rows(X, y, sample_weight, fresh=True)
         chosen = self._choose(batch)
         options = {name: chosen[name] for name in chosen if name in self.get_params(deep=False)}
         with self._taking(options):
@@ -323,7 +327,7 @@ class MultinomialNB(CountClassifier):
         parts = splits(codes, batch.given, _HELD_OUT, rng) if batch.targets.plain else []
         if not parts or len(batch.classes) < 2:
             return self._defaults()
-        n = int(np.count_nonzero(batch.given))
+        n = batch.n_given
         seed, most = rng.randint(2**31 - 1), min(most_epochs(n), self.max_iter)
         rows, y = batch.rows, batch.classes[np.maximum(codes, 0)]
         trials: list[Trial] = []
@@ -333,6 +337,7 @@ class MultinomialNB(CountClassifier):
                 options = self.get_params(deep=False) | way  # a callback may not be copied
                 options |= {"max_iter": epochs, "random_state": seed, "tol": None, "verbose": 0}
                 options |= {"unlabelled_weight": 0.0, "warm_start": False, "n_jobs": None}
+                options |= {"engine": None}
                 model = type(self)(**options)
                 model.callback = lambda *_: after_epoch(model.learner_.score(rows, part.held))
                 return model.fit(batch.X, y, part.weights)

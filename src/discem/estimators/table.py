@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,15 +15,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_number, check_plain, demand
 from .._kinds import savable
-from ..exceptions import OptionError, warn
+from ..exceptions import EngineError, OptionError, warn
 from ..io.tables import Layout, check_table
 from ..losses import NLL, Blend, resolve_loss
 from . import _input
 from ._choice import Mark, Split, mark, splits
 from ._explain import Explanation
 from ._input import NUMBER, is_count
+from ._lazy import by_partition, n_classes
+from ._pieces import Pieces, spreads
 from ._preset import Preset
-from ._tables import Encoded, hider, prior_of
+from ._tables import Encoded, hider, layout_of, prior_of
 from ._threads import reads, writes
 from .mixture import MixtureClassifier
 
@@ -106,6 +109,9 @@ class TableClassifier(Preset):
     n_jobs : int or None, default=None
         Threads to train and predict with: None is one, -1 as many as there are cores. Few rows are
         trained on one.
+    engine : None, "dask" or Dask, default=None
+        Where `fit` trains, see `MixtureClassifier`. With workers of dask, what is left at "auto" is
+        chosen here, on a sample of the rows.
     callback : callable or None, default=None
         Called as ``callback(model, record)`` after each epoch; training stops if it returns True.
         ``record["stage"]`` is "choice" while options are tried, then "fit", then "density".
@@ -160,6 +166,7 @@ class TableClassifier(Preset):
         unlabelled_weight="auto",
         total_samples=None,
         n_jobs=None,
+        engine=None,
         callback=None,
         random_state=None,
         verbose=0,
@@ -180,6 +187,7 @@ class TableClassifier(Preset):
         self.unlabelled_weight = unlabelled_weight
         self.total_samples = total_samples
         self.n_jobs = n_jobs
+        self.engine = engine
         self.callback = callback
         self.random_state = random_state
         self.verbose = verbose
@@ -211,13 +219,15 @@ class TableClassifier(Preset):
     # --- training ---------------------------------------------------------------------------------
 
     @writes
+    @spreads
     def fit(self, X, y, sample_weight=None):
         """Choose what is left at "auto" on held-out rows, then fit the model to all.
 
         Parameters
         ----------
         X : data frame (pandas, polars, pyarrow ..), list of dicts, or array
-            NaN, None and NA are missing cells.
+            NaN, None and NA are missing cells. With `engine`, also a collection of dask; then `y`
+            and `sample_weight` may be, too.
         y : array-like of shape (n_samples,), of sets of labels, or frame of shares by class
             Labels, with None or NaN for an unlabelled row; sets of labels that are possible; or a
             frame whose columns are the classes, with the share of each.
@@ -231,12 +241,16 @@ class TableClassifier(Preset):
             was.
         """
         self._check_options()
+        pieces = X if isinstance(X, Pieces) else None
+        if pieces is not None:  # a sample is what is seen of them
+            X, y, sample_weight = pieces.sample
         table = check_table(X)
-        layout = Layout.learn(table, self.families)
-        encoded = Encoded(layout.encode(table), layout)
-        told = dataclasses.replace(layout, informative=True)
-        choices = {"ignore": encoded, "informative": Encoded(told.encode(table), told)}
-        y, named = _input.read_y(y, encoded.shape[0])
+        families = self.families
+        layout = Layout.learn(table, families) if pieces is None else layout_of(pieces, families)
+        layouts = {"ignore": layout, "informative": dataclasses.replace(layout, informative=True)}
+        choices = {name: Encoded.read(each, table) for name, each in layouts.items()}
+        rows: dict[str, Any] = dict(choices)
+        y, named = _input.read_y(y, table.n_rows)
         weights = _input.check_weights(sample_weight, np.empty((len(y), 0)))
         self._warn_of_missing_labels(y)
         rng = check_random_state(self.random_state)
@@ -245,15 +259,18 @@ class TableClassifier(Preset):
         try:
             self._fitted = FittedTable(self._defaults())
             self._choose(choices, y, weights, seed, rng)
-            rows = choices[self.chosen_["missing"]]
+            missing = self.chosen_["missing"]
+            if pieces is not None:
+                for name in {"ignore", missing}:
+                    rows[name] = pieces.map(partial(Encoded.read, layouts[name]))
             last, model = self._fitted.model, self._new_model(self.chosen_, seed)
-            self._run(model, "fit", rows, y, weights, named)
+            self._run(model, "fit", rows[missing], y, weights, named)
             if self._fitted.model is last:
                 self._fitted.model = model
             model.temperature_ = self.chosen_["temperature"]
             if self.density is not False:
-                self._fit_density(encoded, y, weights, named, seed)
-        except KeyboardInterrupt:
+                self._fit_density(rows["ignore"], y, weights, named, seed)
+        except (KeyboardInterrupt, EngineError):
             if self._fitted.is_trained:
                 self.model_.temperature_ = self.chosen_["temperature"]
             else:
@@ -363,19 +380,19 @@ class TableClassifier(Preset):
             tol=None, class_weight=None,
         )  # fmt: skip
 
-    def _fit_density(self, encoded: Encoded, y, weights, named, seed: int) -> None:
+    def _fit_density(self, rows: Any, y, weights, named, seed: int) -> None:
         """Let a generative model stand beside the other: more components than to classify."""
         counts = self.model_.class_count_ / max(weights.mean(), 1e-300)
         sizes = {
             label: int(np.clip(count // _ROWS_EACH, 1, _DENSE))
             for label, count in zip(self.classes_.tolist(), counts, strict=True)
         }
-        passes = min(_PASSES, -(-_ENOUGH // len(y)))
+        passes = min(_PASSES, -(-_ENOUGH // (rows.n_rows if isinstance(rows, Pieces) else len(y))))
         density = self._new_density(seed, sizes, passes)
-        self._run(density, "density", encoded, y, weights, named)
+        self._run(density, "density", rows, y, weights, named)
         self._fitted.density = density
 
-    def _run(self, model: MixtureClassifier, stage: str, rows: Encoded, y, weights, named) -> None:
+    def _run(self, model: MixtureClassifier, stage: str, rows: Any, y, weights, named) -> None:
         """Train a model; it is there, if training is interrupted, from its first epoch on."""
 
         def after_epoch(_, record) -> bool:
@@ -452,30 +469,35 @@ class TableClassifier(Preset):
 
     # --- prediction -------------------------------------------------------------------------------
 
+    @by_partition(dtype=lambda model: model.classes_.dtype)
     @reads
     def predict(self, X):
         """The most probable class of each row."""
         check_is_fitted(self)
         return self.model_.predict(X)
 
+    @by_partition(n_classes)
     @reads
     def predict_proba(self, X):
         """``p(y | x)`` of every class, as (n_samples, n_classes); missing cells are summed out."""
         check_is_fitted(self)
         return self.model_.predict_proba(X)
 
+    @by_partition(n_classes)
     @reads
     def predict_log_proba(self, X):
         """``ln p(y | x)`` of every class; see `predict_proba`."""
         check_is_fitted(self)
         return self.model_.predict_log_proba(X)
 
+    @by_partition(n_classes)
     @reads
     def predict_joint_log_proba(self, X):
         """``ln p(y, x)`` of every class, of the model that classifies."""
         check_is_fitted(self)
         return self.model_.predict_joint_log_proba(X)
 
+    @by_partition()
     @reads
     def score_samples(self, X):
         """``ln p(x)`` of each row: low for rows unlike those of the training.

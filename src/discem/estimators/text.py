@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_array, check_number, check_plain, demand
 from .._kinds import savable
-from ..exceptions import InputError, OptionError
-from ..io.bag import COUNTING, WEIGHTINGS, Bag, as_documents
+from ..exceptions import EngineError, InputError, OptionError
+from ..io.bag import COUNTING, WEIGHTINGS, Bag, Counted, as_documents
+from ..io.partitions import n_rows, some_rows
 from ..io.rows import sparse_rows
 from ..losses import NLL, Blend, Hinge, resolve_loss
 from ..priors import Dirichlet
@@ -22,8 +24,11 @@ from . import _input
 from ._choice import Mark, Split, Trial, best_of, mark, most_epochs, splits, try_out
 from ._explain import Explanation
 from ._input import NUMBER, is_count, place_of
+from ._lazy import by_partition, n_classes
+from ._pieces import Pieces, spreads
 from ._preset import Preset
 from ._threads import reads, writes
+from ._words import Size, Teaches, all_teach, count_pieces, labelled_teach, size_of
 from .naive_bayes import MultinomialNB
 
 # Words of two characters or more, "don't" being one, and marks that carry a mood. Phrases need
@@ -33,6 +38,10 @@ WORD_IN_PHRASE = r"(?u)\w+(?:['’]\w+)?|[!?]"
 
 
 _LONGEST = 1e6  # documents that are drawn, in words
+
+
+def _weigh(bag: Bag, weighting: str, length: float | None, counted: Counted) -> sp.csr_matrix:
+    return bag.weigh(bag.arrange(counted), weighting, length)
 
 
 def _silent(rows) -> np.ndarray:
@@ -122,6 +131,9 @@ class TextClassifier(Preset):
         ``record["stage"]`` is "choice" while options are tried, then "fit".
     n_jobs : int or None, default=None
         Threads that train and predict, see `MultinomialNB`; one counts words and tries options.
+    engine : None, "dask" or Dask, default=None
+        Where `fit` counts words and trains, see `MultinomialNB`. With workers of dask, what is left
+        at "auto" is chosen here, on a sample of the documents.
     random_state : int, RandomState or None, default=None
     verbose : int, default=0
         1 shows progress.
@@ -178,6 +190,7 @@ class TextClassifier(Preset):
         total_samples=None,
         callback=None,
         n_jobs=None,
+        engine=None,
         random_state=None,
         verbose=0,
     ):
@@ -203,6 +216,7 @@ class TextClassifier(Preset):
         self.total_samples = total_samples
         self.callback = callback
         self.n_jobs = n_jobs
+        self.engine = engine
         self.random_state = random_state
         self.verbose = verbose
 
@@ -230,12 +244,15 @@ class TextClassifier(Preset):
     # --- training ---------------------------------------------------------------------------------
 
     @writes
+    @spreads
     def fit(self, X, y, sample_weight=None):
         """Choose what is left at "auto" on held-out documents, then fit the model to all.
 
         Parameters
         ----------
         X : iterable of documents, each a text or a list of words
+            With `engine`, also a bag, a series or an array of dask; then `y` and `sample_weight`
+            may be, too.
         y : array-like of shape (n_documents,) or (n_documents, n_classes)
             Labels, with None or NaN for an unlabelled document; or label sets, or soft labels, see
             `MultinomialNB`.
@@ -248,34 +265,44 @@ class TextClassifier(Preset):
             so far, and KeyboardInterrupt goes on.
         """
         self._check_options()
-        documents = as_documents(X)
-        y = _input.check_y(y, len(documents))
+        bag, pieces, labels = self._new_bag(), None, None
+        if isinstance(X, Pieces):  # a sample is what is seen of them
+            labels = X.labels()
+            pieces = count_pieces(X, bag, self._teaches())
+            X, y, sample_weight = pieces.sample._replace(X=bag.arrange(pieces.sample.X))
+        documents = as_documents(X) if pieces is None else X
+        y = _input.check_y(y, n_rows(documents))
         weights = _input.check_weights(sample_weight, np.empty((len(y), 0)))
         # words are those of documents to train on; the others are for the model that these make
-        unlabelled = self._learns_nothing_from(y)
+        unlabelled = ~self._teaches()(y)
         if not weights[~unlabelled].any():
             raise InputError("sample_weight is zero for every labelled document")
-        others = [documents[i] for i in np.flatnonzero(unlabelled & (weights > 0))]
-        documents = [documents[i] for i in np.flatnonzero(~unlabelled)]
+        others = some_rows(documents, np.flatnonzero(unlabelled & (weights > 0)))
+        documents = some_rows(documents, np.flatnonzero(~unlabelled))
         y, weights = y[~unlabelled], weights[~unlabelled]
-        bag = self._new_bag()
-        counts = bag.learn(documents)
+        counts = bag.learn(documents) if pieces is None else documents
         before, trial = getattr(self, "_fitted", None), None
         try:
             self._fitted = Fitted(bag, self._defaults())
             rng = check_random_state(self.random_state)
-            classes = _input.find_classes(y)
-            heard = bool(others) and self.unlabelled_weight != 0
+            classes = _input.find_classes(y) if labels is None else labels.classes
+            silent = n_rows(others) > 0
+            heard = silent and self.unlabelled_weight != 0
             trial, epochs = self._choose(counts, y, classes, weights, heard, rng)
-            rows, K = self._weigh(counts), len(classes)
-            model = self._new_model(self.chosen_["loss"], rows, K, weights, epochs, rng)
+            rows: Any = self._weigh(counts)
+            size = Size.of(rows, weights)
+            if pieces is not None:
+                weigh = partial(_weigh, bag, self.chosen_["weighting"], self.length)
+                rows = pieces.map(weigh)
+                size = size_of(rows, self._teaches())
+            model = self._new_model(self.chosen_["loss"], size, len(classes), epochs, rng)
             self._fitted.model = model
-            if others:
+            if silent and pieces is None:
                 rows = sp.vstack([rows, self._weigh(bag.count(others))], format="csr")
                 y = np.concatenate([y.astype(object), np.full(len(others), None)])
                 weights = np.concatenate([weights, np.ones(len(others))])
             self._run(model, "fit", rows, y, weights)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, EngineError):
             if trial is not None and not (self._fitted.is_trained and self.model_.n_iter_):
                 self._settle(trial.way, trial.model, trial.best)
             if self._fitted.is_trained:
@@ -322,8 +349,8 @@ class TextClassifier(Preset):
             counts = fitted.bag.grow(documents)
             rows = fitted.bag.weigh(counts, fitted.chosen["weighting"], self.length)
             if fitted.model is None:
-                K = len(_input.find_classes(y))
-                fitted.model = self._new_model(fitted.chosen["loss"], rows, K, weights, 1, None)
+                K, size = len(_input.find_classes(y)), Size.of(rows, weights)
+                fitted.model = self._new_model(fitted.chosen["loss"], size, K, 1, None)
             batch = None
             if first or weights.any():
                 batch = fitted.model.check_batch(rows, y, classes, weights, grows=True)
@@ -347,13 +374,12 @@ class TextClassifier(Preset):
         An NLL step replaces a share of all statistics, that is of what was learnt to classify by.
         """
         weights = _input.check_weights(sample_weight, np.empty((len(y), 0)))
-        return np.where(self._learns_nothing_from(y), 0.0, weights)
+        return np.where(self._teaches()(y), weights, 0.0)
 
-    def _learns_nothing_from(self, y) -> np.ndarray:
-        """Documents that no step is taken for: unlabelled ones, unless by their NLL."""
-        if y.ndim == 2 or isinstance(resolve_loss(self._defaults()["loss"]), NLL):
-            return np.zeros(len(y), dtype=bool)
-        return _input.missing_labels(y)
+    def _teaches(self) -> Teaches:
+        """Which documents a step is taken for: not unlabelled ones, unless by their NLL."""
+        nll = isinstance(resolve_loss(self._defaults()["loss"]), NLL)
+        return all_teach if nll else labelled_teach
 
     def _check_options(self) -> None:
         _input.check_common_options(self)
@@ -397,14 +423,14 @@ class TextClassifier(Preset):
     def _most_epochs(self, n: int) -> int:
         return most_epochs(n) if self.max_iter == "auto" else int(self.max_iter)
 
-    def _new_model(self, loss, rows, K: int, weights, epochs: int, rng) -> MultinomialNB:
+    def _new_model(self, loss, size: Size, K: int, epochs: int, rng) -> MultinomialNB:
         """The model to train: its prior, where it starts, and how large its steps are."""
         kind = resolve_loss(loss)
-        n, share = np.count_nonzero(weights), np.count_nonzero(weights) / rows.shape[0]
-        square = max(float(rows.data @ rows.data), 1e-300) / rows.shape[0]  # mean |x|^2
+        n, share = size.n_taught, size.n_taught / size.n_rows
+        square = max(size.square, 1e-300) / size.n_rows  # mean |x|^2
         settings: dict[str, Any] = {"init": "prior", "step": constant(1.0), "average": False}
         if isinstance(kind, NLL):
-            settings = {"prior": Dirichlet(0.1 * float(rows.data.mean()) if rows.nnz else 1.0)}
+            settings = {"prior": Dirichlet(0.1 * size.total / size.stored if size.stored else 1.0)}
         elif isinstance(kind, Hinge):
             # From equal words. Where counts are small beside alpha the model is linear in them, and
             # alpha regularises it as an SVM on rows of length 1 is by C = |x|^2 / alpha.
@@ -413,8 +439,8 @@ class TextClassifier(Preset):
             settings |= {"prior": Dirichlet((0.05 + 0.4 / K) * square)}
         else:
             # From the generative estimate, which soon weighs little: a step is 30 documents of it.
-            used = np.count_nonzero(np.bincount(rows.indices))
-            mean = share * float(rows.data.sum()) / max(used * K, 1)
+            used = int(np.count_nonzero(self.bag_.document_count))
+            mean = share * size.total / max(used * K, 1)
             settings = {"prior": Dirichlet(3.0 * max(mean, 1e-300)), "step": constant(30.0 / n)}
         if isinstance(kind, Blend) and kind.kappa > 0:  # its NLL part is a running average
             first = settings["step"](1.0)
@@ -497,7 +523,8 @@ class TextClassifier(Preset):
         """Train on the documents not held out, and mark the models after each epoch."""
 
         def train(part: Split, after_epoch) -> MultinomialNB:
-            model = self._new_model(way["loss"], rows, K, part.weights, most, rng)
+            size = Size.of(rows, part.weights)
+            model = self._new_model(way["loss"], size, K, most, rng)
             model.n_jobs = None  # so that the choice does not depend on it
             if best is None:  # what is there if training is interrupted
                 self._settle(way, model)
@@ -529,6 +556,7 @@ class TextClassifier(Preset):
             check_is_fitted(self)
         return self._weigh(self.bag_.count(as_documents(X)))
 
+    @by_partition(dtype=lambda model: model.classes_.dtype)
     @reads
     def predict(self, X):
         """The most probable class of each document."""
@@ -538,6 +566,7 @@ class TextClassifier(Preset):
             found[silent] = self.classes_[self.model_.class_frequency_.argmax()]
         return found
 
+    @by_partition(n_classes)
     @reads
     def predict_proba(self, X):
         """``p(y | document)`` of every class, as (n_documents, n_classes).
@@ -547,6 +576,7 @@ class TextClassifier(Preset):
         """
         return np.exp(self.predict_log_proba(X))
 
+    @by_partition(n_classes)
     @reads
     def predict_log_proba(self, X):
         """``ln p(y | document)`` of every class; see `predict_proba`."""
@@ -556,12 +586,14 @@ class TextClassifier(Preset):
             found[silent] = np.log(self.model_.class_frequency_)
         return found
 
+    @by_partition(n_classes)
     @reads
     def predict_joint_log_proba(self, X):
         """``ln p(y, document)`` of every class, of the weighted words."""
         rows = self._rows(X)
         return self.model_.predict_joint_log_proba(rows)
 
+    @by_partition()
     @reads
     def score_samples(self, X):
         """``ln p(document)``: low for documents unlike those of the training."""

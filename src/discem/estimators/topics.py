@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,9 @@ from ..training import Learner
 from ._base import Batch
 from ._docs import documented
 from ._input import NUMBER, is_count
+from ._lazy import by_partition
 from ._threads import reads, writes
+from ._words import all_teach, count_pieces
 from .naive_bayes import CountClassifier
 
 _COUNTING = {  # what CountVectorizer does by default
@@ -138,6 +141,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         rescore=False,
         callback=None,
         n_jobs=None,
+        engine=None,
         random_state=None,
         verbose=0,
     ):
@@ -162,6 +166,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
             rescore=rescore,
             callback=callback,
             n_jobs=n_jobs,
+            engine=engine,
             random_state=random_state,
             verbose=verbose,
         )
@@ -214,6 +219,16 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         bag = self._new_bag()
         X, found = super()._read(bag.learn(documents), family, fresh)
         return X, found | {"_bag": bag}
+
+    def _read_pieces(self, pieces, fresh):
+        if self.text is False or sp.issparse(pieces.sample.X):
+            return super()._read_pieces(pieces, fresh)
+        if not fresh:
+            return super()._read_pieces(pieces.map(partial(_count, self._bag)), fresh)
+        bag = self._new_bag()
+        pieces = count_pieces(pieces, bag, all_teach).map(bag.arrange)
+        batch = super()._read_pieces(pieces, fresh)
+        return batch._replace(found=batch.found | {"_bag": bag})
 
     def _new_bag(self) -> Bag:
         return Bag(_COUNTING | (self.text if isinstance(self.text, dict) else {}), None)
@@ -268,7 +283,13 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         T, K, d = int(self.n_topics), len(batch.classes), batch.X.shape[1]
         alpha = 1.0 / T if self.alpha is None else float(self.alpha)
         split = rng if self.init == "generative" else None
-        tally = collect_topics(batch.rows, batch.targets, batch.weights, d, K, T, split)
+        collect = partial(collect_topics, n_features=d, n_classes=K, n_topics=T)
+        if batch.whole is None or batch.whole.complete:
+            tally = collect(batch.rows, batch.targets, batch.weights, rng=split)
+        elif split is None:
+            tally = batch.whole.collect(partial(collect, rng=None))
+        else:
+            tally = batch.whole.collect(collect, seed=int(rng.randint(2**31 - 1)))
         prior, eta = self._resolve_prior(batch.family, d)
         parts = list(batch.targets.parts(batch.weights))
         of_data = self.prior == "data" and prior.alpha is None
@@ -309,6 +330,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         check_is_fitted(self)
         return word_distributions(self.learner_.model)
 
+    @by_partition(lambda model: len(model.classes_) * model.n_topics)
     @reads
     def transform(self, X):
         """Topic proportions: ``p(class | x) E[proportion of the topic | x, class]``.
@@ -385,3 +407,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
     def to_linear(self):
         """Not to be had: with topics the log-odds are no linear function of the counts."""
         raise OptionError("a model with topics is not linear: see MultinomialNB.to_linear")
+
+
+def _count(bag: Bag, documents: Any) -> sp.csr_matrix:
+    return bag.count(as_documents(documents))

@@ -119,6 +119,10 @@ class Family:
         """
         raise NotImplementedError
 
+    def merged(self, tallies: list) -> Any:
+        """What `collect` says of all rows, of what it says of parts of them."""
+        return sum(tallies[1:], tallies[0])
+
     def start(self, prior: Any, tally: Any, total: float, init: str, stream: bool) -> Any:
         """The initial state, without an average, from the prior and the rows' tally and weight.
 

@@ -171,6 +171,9 @@ class CategoricalFamily(Family):
                 counts[first[d] : first[d + 1]] += found.reshape(size, n_classes)
         return LevelCounts(first, counts)
 
+    def merged(self, tallies):
+        return tallies[0]._replace(counts=sum(tally.counts for tally in tallies))
+
     def start(self, prior, tally, total, init, stream):
         first, counts = tally
         d, K = len(first) - 1, counts.shape[1]

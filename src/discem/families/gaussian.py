@@ -198,6 +198,19 @@ class GaussianFamily(Family):
                 moments[:, :, k] = mean, variance, count, (share * squares**2).sum(axis=0)
         return moments
 
+    def merged(self, tallies):
+        """By what is within the parts and between them; of kurtosis, as if none were skewed."""
+        means, variances, counts, kurtoses = np.stack(tallies, axis=1)
+        count = counts.sum(axis=0)
+        share = counts / np.maximum(count, 1e-300)
+        mean = (share * means).sum(axis=0)
+        off = np.where(counts > 0, means - mean, 0.0) ** 2
+        variance = (share * (variances + off)).sum(axis=0)
+        scale = np.where(variance > 0, variance, 1.0)
+        within, between = variances / scale, off / scale
+        fourth = kurtoses * within**2 + 6.0 * within * between + between**2
+        return np.stack([mean, variance, count, (share * fourth).sum(axis=0)])
+
     def start(self, prior, tally, total, init, stream):
         """Where the prior is in the data's units, a column that never varies has none: it says
         nothing of the class, and is left out by giving it NaN for a scale, unless more of a stream

@@ -79,6 +79,9 @@ class ProductFamily(Family):
     def collect(self, rows, parts, n_features, n_classes):
         return Pair(*self._each("collect", rows, _both(parts), n_features, _both(n_classes)))
 
+    def merged(self, tallies):
+        return Pair(*self._each("merged", list(zip(*tallies, strict=True))))
+
     def start(self, prior, tally, total, init, stream):
         given = (_both(each) for each in (total, init, stream))
         return Product(*self._each("start", prior, tally, *given))

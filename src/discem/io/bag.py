@@ -7,7 +7,7 @@ import reprlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -65,6 +65,51 @@ def _check_words(row: int, document) -> None:
             raise InputError(f"document {row} holds {word!r}: expected a word")
 
 
+class Counted(NamedTuple):
+    """Documents that were counted before it was known which words are to be kept."""
+
+    counts: sp.csr_matrix
+    words: list[str] | None  # by column; None where they are hashed
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.counts.shape
+
+
+class Occurrences(NamedTuple):
+    """How many documents there are, and how many of them have each word."""
+
+    n_documents: int
+    words: list[str] | None
+    documents: np.ndarray
+    total: np.ndarray  # how often each word occurs
+
+    @classmethod
+    def of(cls, counted: Counted, rows: np.ndarray) -> Occurrences:
+        """What some of the documents tell of words."""
+        counts = counted.counts[rows]
+        width = counts.shape[1]
+        documents = np.bincount(counts.indices, minlength=width).astype(np.float64)
+        total = np.bincount(counts.indices, counts.data, minlength=width)
+        return cls(counts.shape[0], counted.words, documents, total)
+
+    @classmethod
+    def merge(cls, *parts: Occurrences) -> Occurrences:
+        """Those of all parts."""
+        n = sum(part.n_documents for part in parts)
+        if parts[0].words is None:
+            documents, total = np.sum([[p.documents, p.total] for p in parts], axis=0)
+            return cls(n, None, documents, total)
+        words = sorted({word for part in parts for word in part.words or ()})
+        place = {word: j for j, word in enumerate(words)}
+        documents, total = np.zeros((2, len(words)))
+        for part in parts:
+            own = [place[word] for word in part.words or ()]
+            documents[own] += part.documents
+            total[own] += part.total
+        return cls(n, words, documents, total)
+
+
 @savable
 class Bag:
     """How documents become rows: the vocabulary, and in how many documents each word occurs.
@@ -107,6 +152,55 @@ class Bag:
             }
         self._count_documents(counts)
         return counts
+
+    def count_freely(self, documents: list[Any]) -> Counted:
+        """Count some documents of a corpus, before its words are known."""
+        if self.n_columns:
+            self._refuse_pruning("hashed words are not")
+            return Counted(self.count(documents), None)
+        vectorizer = Bag(self.options | _WHOLE_CORPUS, None)._make()
+        try:
+            counts = _translating(vectorizer.fit_transform, documents)
+        except EmptyVocabulary:  # there may be words in others
+            return Counted(sp.csr_matrix((len(documents), 0), dtype=np.int64), [])
+        return Counted(counts, [str(word) for word in vectorizer.get_feature_names_out()])
+
+    def learn_words(self, found: Occurrences) -> None:
+        """Make a vocabulary of the words of a whole corpus, counted elsewhere."""
+        self.n_documents, self.document_count = found.n_documents, found.documents
+        if not found.documents.any():
+            raise EmptyVocabulary("the documents hold no words, or stop words only")
+        if found.words is None:
+            return
+        kept = np.flatnonzero((found.documents > 0) & self._frequent(found))
+        most = self.options["max_features"]
+        if most is not None:
+            kept = np.sort(kept[np.argsort(-found.total[kept], kind="stable")[:most]])
+        if not len(kept):
+            raise OptionError("min_df and max_df leave no words")
+        self.vocabulary = {found.words[j]: place for place, j in enumerate(kept)}
+        self.document_count = found.documents[kept]
+
+    def _frequent(self, found: Occurrences) -> np.ndarray:
+        """Which words are in as many documents as min_df and max_df say."""
+        least, most = (
+            value if isinstance(value, int | np.integer) else value * found.n_documents
+            for value in (self.options["min_df"], self.options["max_df"])
+        )
+        if most < least:
+            raise OptionError("max_df corresponds to < documents than min_df")
+        return (found.documents >= least) & (found.documents <= most)
+
+    def arrange(self, counted: Counted) -> sp.csr_matrix:
+        """Counts by the columns of the vocabulary; words outside it are left out."""
+        counts, words = counted
+        if words is None:
+            return counts
+        column = np.array([self.vocabulary.get(word, -1) for word in words], dtype=np.int32)
+        known = column[counts.indices] >= 0 if len(words) else np.zeros(0, dtype=bool)
+        ends = np.concatenate([[0], np.cumsum(known)])[counts.indptr]
+        indices = column[counts.indices[known]] if len(words) else np.zeros(0, dtype=np.int32)
+        return sp.csr_matrix((counts.data[known], indices, ends), (counts.shape[0], len(self)))
 
     def grow(self, documents: list[Any]) -> sp.csr_matrix:
         """Count the next documents of a stream; words never met before join the vocabulary."""

@@ -70,6 +70,34 @@ class Content(NamedTuple):
         return f"{word}, as {shown(value)} in row {row}"
 
 
+def join_contents(parts: Sequence[Content]) -> Content:
+    """A column out of its parts; one whose cells are all missing may be of any kind."""
+    kinds = {part.kind for part in parts if not part.missing.all()} or {parts[0].kind}
+    if kinds <= {"number", "bool"}:
+        kind = "number" if "number" in kinds else "bool"
+        return Content(kind, np.concatenate([part.numbers() for part in parts]))
+    if "level" not in kinds:
+        return Content(kinds.pop(), np.concatenate([part.numbers() for part in parts]))
+    place: dict[Any, int] = {}
+    codes = []
+    for part in parts:
+        levels, own = part.levels, part.values
+        if part.kind != "level":  # numbers, where whole ones elsewhere are too large to be any
+            seen = ~np.isnan(part.values)
+            found, own = np.unique(part.values[seen], return_inverse=True)
+            levels, own = [*map(plain_number, found.tolist())], _spread(own, seen)
+        lookup = [place.setdefault(level, len(place)) for level in levels]
+        codes.append(np.array([*lookup, -1], dtype=np.int64)[own])
+    return Content("level", np.concatenate(codes), list(place))
+
+
+def _spread(codes: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """Codes of the cells that are seen, and -1 of the others."""
+    spread = np.full(len(seen), -1, dtype=np.int64)
+    spread[seen] = codes
+    return spread
+
+
 def shown(value: Any) -> str:
     """A value in a message, which is one line."""
     if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:

@@ -31,8 +31,9 @@ A hurdle column has two parts: whether the cell is positive, and if it is, how l
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from math import log
 from typing import Any
@@ -99,6 +100,13 @@ class Column:
         coded = content.kind == "level" and family in (*CODED, "ignored")
         kind = content.kind if content.kind != "level" or coded else "number"
         return cls(name, family, why, kind, levels, bool(missing.any()))
+
+    def with_levels(self, counted: dict[Any, int], rare: int) -> Column:
+        """The same column, with the levels that are not rare of those counted elsewhere, too."""
+        more = {level: counted.get(level, rare) for level in (*self.levels, *counted)}
+        levels = _common(more, rare)
+        why = re.sub(r"\d+ levels$", f"{len(levels)} levels", self.why)
+        return replace(self, levels=levels, why=why)
 
     @property
     def is_text(self) -> bool:
@@ -259,6 +267,33 @@ class Column:
 def place(name: str | int) -> str:
     """A column in a message."""
     return f"column {name!r}"
+
+
+def seen_of(content: Content) -> tuple[dict[Any, int] | None, bool]:
+    """The cells of each level, None where numbers have more than a few; and whether some miss."""
+    missing = content.missing
+    seen, holes = content.only(~missing), bool(missing.any())
+    if content.kind == "level" or len(_distinct(seen.values)) <= FEW:
+        return _counted(seen), holes
+    return None, holes
+
+
+def merged_counts(name: str | int, counts: list[dict[Any, int] | None]) -> dict[Any, int] | None:
+    """The cells of each level in all parts of a column."""
+    total: dict[Any, int] = {}
+    for each in counts:
+        if each is None:
+            return None
+        for level, count in each.items():
+            total[level] = total.get(level, 0) + count
+    if len({isinstance(level, str) for level in total}) > 1:
+        text = next(level for level in total if isinstance(level, str))
+        other = next(level for level in total if not isinstance(level, str))
+        raise InputError(
+            f"{place(name)} holds text in some partitions, as {shown(text)}, and other cells in "
+            f"others, as {shown(other)}"
+        )
+    return total
 
 
 def _counted(seen: Content) -> dict[Any, int]:

@@ -108,6 +108,16 @@ def read_documents(
     return _read_all(list(zip(names, formats, strict=True)), wanted)
 
 
+def read_part(
+    path: str, format: str, groups: Sequence[int] | None, before: int, **names: Any
+) -> list[Document]:
+    """All documents of a file, or of some row groups of it, `before` which there are rows."""
+    wanted = _Names(**names)
+    if groups is None:
+        return list(_read_all([(path, format)], wanted))
+    return list(_read_parquet(path, wanted, groups, before))
+
+
 def _read_all(sources: list[tuple[str, str]], names: _Names) -> Iterator[Document]:
     for path, format in sources:
         empty = True
@@ -185,14 +195,16 @@ def _document(fields: dict[str, Any], names: _Names, where: str) -> Document:
     return Document(label_of(label, f"{where}, {names.label!r}"), text or "")
 
 
-def _read_parquet(path: str, names: _Names) -> Iterator[Document]:
+def _read_parquet(
+    path: str, names: _Names, groups: Sequence[int] | None = None, before: int = 0
+) -> Iterator[Document]:
     with parquet_file(path) as file:
         _, label = _places(path, file.schema_arrow.names, names)
         wanted = [names.text] + [names.label] * (label is not None)
         check_unpacked(file.metadata, wanted, path, names.max_size)
-        batches_of_rows = file.iter_batches(_ROWS_AT_ONCE, columns=wanted)
+        batches_of_rows = file.iter_batches(_ROWS_AT_ONCE, row_groups=groups, columns=wanted)
         rows = (fields for batch in batches_of_rows for fields in batch.to_pylist())
-        for number, fields in enumerate(rows, 1):
+        for number, fields in enumerate(rows, before + 1):
             yield _document(fields, names, f"{path}, row {number}")
 
 

@@ -99,6 +99,41 @@ def sparse_rows(X) -> SparseRows:
     return SparseRows(_view(csr.data, np.float64), indices, _view(csr.indptr, np.int64))
 
 
+def taken(rows: Any, chosen: np.ndarray) -> Any:
+    """Some of the rows."""
+    if isinstance(rows, RowPair):
+        return RowPair(*(taken(part, chosen) for part in rows))
+    if not isinstance(rows, SparseRows):
+        return type(rows)(*(_view(part[chosen], part.dtype) for part in rows))
+    sizes = np.diff(rows.indptr)[chosen]
+    ends = np.cumsum([0, *sizes], dtype=np.int64)
+    place = np.arange(ends[-1]) + np.repeat(rows.indptr[:-1][chosen] - ends[:-1], sizes)
+    values, indices = (_view(part[place], part.dtype) for part in (rows.values, rows.indices))
+    return SparseRows(values, indices, _view(ends, np.int64))
+
+
+def joined(pieces: list[Any]) -> Any:
+    """The rows of all pieces, one after the other."""
+    kind = type(pieces[0])
+    if kind is RowPair:
+        return RowPair(*map(joined, zip(*pieces, strict=True)))  # type: ignore[arg-type]
+    columns = list(zip(*pieces, strict=True))
+    if kind is SparseRows:
+        begins = np.cumsum([0, *(len(piece.values) for piece in pieces[:-1])])
+        ends = [piece.indptr[1:] + begin for piece, begin in zip(pieces, begins, strict=True)]
+        columns[2] = ([0], *ends)
+    dtypes = [part.dtype for part in pieces[0]]
+    parts = (np.concatenate(column) for column in columns)
+    return kind(*(_view(part, dtype) for part, dtype in zip(parts, dtypes, strict=True)))
+
+
+def sealed(rows: Any) -> Any:
+    """The same rows, none of which can be written to; they may have come over a network."""
+    if isinstance(rows, np.ndarray):
+        return _view(rows, rows.dtype)
+    return type(rows)(*map(sealed, rows))
+
+
 def extended(array: np.ndarray, new: int, value: float) -> np.ndarray:
     """The array with `new` more rows, all `value`.
 

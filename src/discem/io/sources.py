@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import glob
 import gzip
 import json
 import math
@@ -81,6 +82,20 @@ def find_format(name: str, given: str | None) -> str:
     if name != STDIN and not os.path.exists(name):
         raise InputError(f"{name}: there is no such file")
     return format
+
+
+def expanded(names: Iterable[str]) -> list[str]:
+    """Names of files; a pattern, as ``parts/*.csv``, is the files that it matches, in order."""
+    found: list[str] = []
+    for name in names:
+        if name == STDIN or not glob.has_magic(name) or os.path.exists(name):
+            found.append(name)
+            continue
+        matches = sorted(each for each in glob.glob(name, recursive=True) if os.path.isfile(each))
+        if not matches:
+            raise InputError(f"{name}: no file has such a name")
+        found += matches
+    return found
 
 
 def check_sources(paths: Iterable[str], format: str | None) -> None:
@@ -260,6 +275,24 @@ def parquet_file(path: str) -> Iterator[Any]:
             yield file
     except (ArrowException, OSError, UnicodeError) as error:
         raise InputError(f"{path} cannot be read as Parquet: {error}") from error
+
+
+def row_groups(path: str, least: int) -> list[tuple[tuple[int, ...], int]]:
+    """The row groups of a file, and the rows before them; neighbours of few rows are together."""
+    with parquet_file(path) as file:
+        sizes = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
+    found: list[tuple[tuple[int, ...], int]] = []
+    some: tuple[int, ...] = ()
+    begun = rows = 0
+    for place, size in enumerate(sizes):
+        some, rows = (*some, place), rows + size
+        if rows - begun >= least:
+            found.append((some, begun))
+            some, begun = (), rows
+    if some and found:  # too few to be read alone
+        groups, begun = found.pop()
+        some = (*groups, *some)
+    return [*found, (some, begun)] if some else found
 
 
 def check_unpacked(metadata: Any, wanted: list[str], path: str, max_size: int) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..exceptions import InputError
-from .cells import Content, read_objects, shown
+from .cells import Content, join_contents, read_objects, shown
 from .columns import Column
 from .frames import Table, check_table
 from .sources import (
@@ -28,11 +28,16 @@ from .sources import (
     parquet_file,
     shown_name,
 )
-from .texts import is_missing, read_texts
+from .texts import Found, is_missing, kinds_of, read_texts
 
 _KINDS = tuple(format for format in FORMATS if format != "txt")
 _INDEX = re.compile("__index_level_[0-9]+__")  # what pandas leaves in Parquet files
 _END = "\0"
+NUMBERS = "numbers"  # of JSON, which need no reading
+_AT_ONCE = 1000  # rows, of a file that is read to its end
+
+
+_ROW = re.compile(r"\b(in|at) row ([0-9]+)")
 
 
 class Piece(NamedTuple):
@@ -82,6 +87,15 @@ class Rows(ABC):
         `kind` is what they must be, see `read_texts`; `given` says that the family is.
         """
 
+    @abstractmethod
+    def kinds(self, name: str) -> dict[str, Found]:
+        """What the cells of a column are, where that has to be found out of all of its parts."""
+
+    def head(self) -> Rows:
+        """None of the rows, but all that is known of them."""
+        piece = self.pieces[0]._replace(numbers=[])
+        return type(self)({name: self._nothing(self.columns[name]) for name in self.names}, [piece])
+
     def labels(self, name: str) -> list[str | None]:
         """The cells of a column as labels, which are texts."""
         cells = enumerate(self.cells(name))
@@ -110,6 +124,11 @@ class Rows(ABC):
     def _chain(parts: list[Any]) -> Any:
         """A column out of its parts."""
 
+    @staticmethod
+    @abstractmethod
+    def _nothing(column: Any) -> Any:
+        """A column like that, without cells."""
+
 
 class TextRows(Rows):
     """Rows of texts; each column is one text, for memory's sake, of cells that end with a NUL."""
@@ -132,9 +151,16 @@ class TextRows(Rows):
         cells = self.columns[name].split(_END)
         return read_texts(cells, name, self.place, kind=kind, given=given)
 
+    def kinds(self, name: str) -> dict[str, Found]:
+        return kinds_of(self.columns[name].split(_END), self.place)
+
     @staticmethod
     def _chain(parts: list[Any]) -> str:
         return _END.join(parts)
+
+    @staticmethod
+    def _nothing(column: str) -> str:
+        return ""
 
 
 class ObjectRows(Rows):
@@ -154,12 +180,16 @@ class ObjectRows(Rows):
     def content(self, name: str, kind: str | None = None, given: bool = False) -> Content:
         cells = self.columns[name]
         known = "" if kind is None else "text" if kind in ("level", "date") else "numbers"
-        kinds = {each: _JSON_KINDS.get(each) for each in set(map(type, cells))}
-        if {*kinds.values(), known} - {""} not in ({"text"}, {"numbers"}, set()):
-            self._refuse(name, kinds, known)
-        if str in kinds:
+        if str in self._types(name, known):
             return read_texts(cells, name, self.place, kind=kind, typed=True)
         return read_objects(cells, f"column {name!r}")
+
+    def _types(self, name: str, known: str = "") -> dict[type, str | None]:
+        """The types of cells and what they are, which must be one thing, and as it is known."""
+        kinds = {each: _JSON_KINDS.get(each) for each in set(map(type, self.columns[name]))}
+        if {*kinds.values(), known} - {""} not in ({"text"}, {"numbers"}, set()):
+            self._refuse(name, kinds, known)
+        return kinds
 
     def _refuse(self, name: str, kinds: dict[type, str | None], known: str) -> None:
         """Name the first cell that is not as those before it, or as a model knows them."""
@@ -185,9 +215,23 @@ class ObjectRows(Rows):
                 rows.columns.setdefault(name, [None] * len(rows))
         return super().joined(others)
 
+    def kinds(self, name: str) -> dict[str, Found]:
+        cells = self.columns[name]
+        if str in self._types(name):
+            return kinds_of(cells, self.place, typed=True)
+        seen = [row for row, cell in enumerate(cells) if cell is not None]
+        if not seen:
+            return {}
+        row = seen[0]
+        return {NUMBERS: Found(len(seen), (row,), shown(cells[row]), self.place(row))}
+
     @staticmethod
     def _chain(parts: list[Any]) -> list[Any]:
         return [cell for part in parts for cell in part]
+
+    @staticmethod
+    def _nothing(column: list[Any]) -> list[Any]:
+        return []
 
 
 _JSON_KINDS = {type(None): "", bool: "numbers", int: "numbers", float: "numbers", str: "text"}
@@ -203,8 +247,7 @@ class ArrowRows(Rows):
     def content(self, name: str, kind: str | None = None, given: bool = False) -> Content:
         import pyarrow as pa
 
-        texts = str(self.columns[name].type) in ("string", "large_string", "string_view")
-        if texts and kind in (None, "date"):
+        if self._is_text(name) and kind in (None, "date"):
             return read_texts(self.cells(name), name, self.place, kind=kind, typed=True)
         try:
             return check_table(pa.table({name: self.columns[name]})).content(0)
@@ -221,11 +264,29 @@ class ArrowRows(Rows):
                     )
         return super().joined(others)
 
+    def kinds(self, name: str) -> dict[str, Found]:
+        if not self._is_text(name):
+            return {}
+        return kinds_of(self.cells(name), self.place, typed=True)
+
+    def _is_text(self, name: str) -> bool:
+        return str(self.columns[name].type) in ("string", "large_string", "string_view")
+
     @staticmethod
     def _chain(parts: list[Any]) -> Any:
         import pyarrow as pa
 
-        return pa.chunked_array(parts)
+        chunks = (getattr(part, "chunks", [part]) for part in parts)
+        return pa.chunked_array([chunk for each in chunks for chunk in each], parts[0].type)
+
+    @staticmethod
+    def _nothing(column: Any) -> Any:
+        return column.slice(0, 0)
+
+
+def in_place(message: str, place: Callable[[int], str]) -> str:
+    """A message that names rows as `place` does, not by their numbers."""
+    return _ROW.sub(lambda found: f"{found[1]} {place(int(found[2]))}", message)
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -279,6 +340,17 @@ def read_rows(
     return _read_all(list(zip(names, formats, strict=True)), size, max_size)
 
 
+def read_part(
+    path: str, format: str, groups: Sequence[int] | None, before: int, max_size: int
+) -> Rows:
+    """All rows of a file, or of some row groups of it, `before` which there are rows."""
+    if groups is None:
+        parts = list(_read_all([(path, format)], _AT_ONCE, max_size))
+    else:
+        parts = list(_read_parquet(path, _AT_ONCE, max_size, groups, before))
+    return parts[0].joined(parts[1:])
+
+
 def _find_table(name: str, given: str | None) -> str:
     format = find_format(name, given)
     if format == "txt" and name == STDIN and not given:
@@ -316,13 +388,15 @@ def _read_jsonl(path: str, size: int, max_size: int) -> Iterator[Rows]:
         yield ObjectRows.of(batch, path)
 
 
-def _read_parquet(path: str, size: int, max_size: int) -> Iterator[Rows]:
+def _read_parquet(
+    path: str, size: int, max_size: int, groups: Sequence[int] | None = None, before: int = 0
+) -> Iterator[Rows]:
     with parquet_file(path) as file:
         names = [name for name in file.schema_arrow.names if not _INDEX.fullmatch(name)]
         _check_names(names, path)
         check_unpacked(file.metadata, names, path, max_size)
-        done = 0
-        for batch in file.iter_batches(size, columns=names):
+        done = before
+        for batch in file.iter_batches(size, row_groups=groups, columns=names):
             piece = Piece(path, "row", range(done + 1, done + len(batch) + 1))
             done += len(batch)
             yield ArrowRows(dict(zip(batch.schema.names, batch.columns, strict=True)), [piece])
@@ -345,11 +419,37 @@ _READERS: dict[str, Callable[[str, int, int], Iterator[Rows]]] = {
 # --- tables ---------------------------------------------------------------------------------------
 
 
-def table_of(contents: dict[str, Content]) -> Table:
+class ReadTable(Table):
+    """A table of columns that were read, which can be cut and put together."""
+
+    def __init__(self, contents: dict[str, Content]):
+        self.contents, columns = contents, list(contents.values())
+        self.shape = len(columns[0].values) if columns else 0, len(columns)
+        super().__init__(
+            "dicts", list(contents), self.shape, columns.__getitem__, lambda content, _: content
+        )
+
+    def __reduce__(self) -> Any:
+        return ReadTable, (self.contents,)
+
+    def __getitem__(self, rows: Any) -> ReadTable:
+        """Some of the rows."""
+        return ReadTable({name: content.only(rows) for name, content in self.contents.items()})
+
+    def joined(self, others: Sequence[ReadTable]) -> ReadTable:
+        """These rows and those that follow, which are of the same columns."""
+        every = [self, *others]
+        return ReadTable(
+            {
+                name: join_contents([table.contents[name] for table in every])
+                for name in self.contents
+            }
+        )
+
+
+def table_of(contents: dict[str, Content]) -> ReadTable:
     """A table of columns that were read."""
-    columns = list(contents.values())
-    shape = len(columns[0].values) if columns else 0, len(columns)
-    return Table("dicts", list(contents), shape, columns.__getitem__, lambda content, _: content)
+    return ReadTable(contents)
 
 
 def kind_of(column: Column) -> str:

@@ -14,7 +14,7 @@ from .._checks import demand
 from .._kinds import savable
 from ..exceptions import InputError, OptionError, warn
 from .cells import Content, shown
-from .columns import CODED, FAMILIES, SUPPORT, Column, place
+from .columns import CODED, FAMILIES, SUPPORT, Column, merged_counts, place, seen_of
 from .frames import BACKENDS, Table, check_shape, check_table, make_table, plain_name
 
 _NAMED = 5  # columns in a warning
@@ -30,6 +30,33 @@ class Cells(NamedTuple):
     @property
     def n_rows(self) -> int:
         return self.numbers.shape[0]
+
+
+class Seen(NamedTuple):
+    """What columns hold in many rows, of which a sample tells the rest."""
+
+    n_rows: int
+    columns: dict[str | int, tuple[dict[Any, int] | None, bool]]  # cells by level, and any missing
+
+    @classmethod
+    def look(cls, X: Any) -> Seen:
+        """Count the levels of columns that have a few, or that are no numbers."""
+        table = check_table(X)
+        contents = {name: table.content(j) for j, name in enumerate(table.names)}
+        return cls(table.n_rows, {name: seen_of(content) for name, content in contents.items()})
+
+    @classmethod
+    def merge(cls, *parts: Seen) -> Seen:
+        """What was seen in all parts; a column that a part lacks is missing there."""
+        names = dict.fromkeys(name for part in parts for name in part.columns)
+        columns = {}
+        for name in names:
+            found = [part.columns.get(name, ({}, True)) for part in parts]
+            columns[name] = (
+                merged_counts(name, [counts for counts, _ in found]),
+                any(holes for _, holes in found),
+            )
+        return cls(sum(part.n_rows for part in parts), columns)
 
 
 @savable
@@ -98,6 +125,17 @@ class Layout:
             else:
                 columns.append(Column.learn(name, table.content(j), family, rare))
         return cls(columns, table.named, informative, table.backend)
+
+    def completed(self, seen: Seen, rare: int = 2) -> Layout:
+        """The layout, learnt from a sample of rows, with the levels that all rows have."""
+        columns = []
+        for column in self.columns:
+            counts, holes = seen.columns.get(column.name, ({}, True))
+            column = replace(column, holes=column.holes or holes)
+            if column.family == "categorical" and counts is not None:
+                column = column.with_levels(counts, rare)
+            columns.append(column)
+        return replace(self, columns=columns)
 
     def extended(self, X: Any) -> Layout:
         """The layout with the levels that are new in a table, after those that it has.

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -71,7 +71,9 @@ def read_texts(
     seen = {text for text in plain.values() if text is not None}
     if kind is None:
         kinds = {text: _kind_of(text, typed) for text in seen}
-        kind = _common_kind(kinds, cells, plain, name, place, given)
+        kind = _only_kind(set(kinds.values())) or common_kind(
+            _find(kinds, cells, plain, place), name, given
+        )
     if kind == "level":
         return _read_names(cells, plain)
     read = _READERS.get(kind, _number)
@@ -109,25 +111,75 @@ def _kind_of(text: str, typed: bool) -> str:
     return "level" if _date(text) is None else "date"
 
 
-def _common_kind(
-    kinds: dict[str, str], cells: Sequence[Any], plain: Any, name: str, place: Place, given: bool
-) -> str:
-    found = set(kinds.values())
-    if len(found) <= 1:
-        return found.pop() if found else "number"
-    if given:
-        return "level"
+# --- what a column is -----------------------------------------------------------------------------
+
+
+class Found(NamedTuple):
+    """Cells of a kind: how many there are, which is the first, what it says and where it is."""
+
+    cells: int
+    first: tuple[int, ...]
+    text: str
+    place: str
+
+
+def kinds_of(cells: Sequence[str | None], place: Place, typed: bool = False) -> dict[str, Found]:
+    """The kinds of cells of a part of a column, for `common_kind`."""
+    plain = {cell: _plain(cell, typed) for cell in dict.fromkeys(cells)}
+    kinds = {text: _kind_of(text, typed) for text in plain.values() if text is not None}
+    return _find(kinds, cells, plain, place)
+
+
+def _find(
+    kinds: dict[str, str], cells: Sequence[str | None], plain: Any, place: Place
+) -> dict[str, Found]:
     counts: Counter[str] = Counter()
+    texts: dict[str, Any] = {}  # the first of each kind: a Counter has cells in their order
     for cell, n in Counter(cells).items():
         if plain[cell] is not None:
-            counts[kinds[plain[cell]]] += n
-    kind, most = counts.most_common(1)[0]
-    if kind in ("number", "date") and most > (1.0 - _STRAY) * counts.total():
-        stray = next(t for t in map(plain.__getitem__, cells) if t and kinds[t] != kind)
+            kind = kinds[plain[cell]]
+            counts[kind] += n
+            texts.setdefault(kind, cell)
+    rows = {kind: list(cells).index(cell) for kind, cell in texts.items()}
+    return {
+        kind: Found(counts[kind], (row,), plain[texts[kind]], place(row))
+        for kind, row in rows.items()
+    }
+
+
+def merge_kinds(parts: Iterable[dict[str, Found]]) -> dict[str, Found]:
+    """The kinds of cells in all parts of a column, one after the other."""
+    merged: dict[str, Found] = {}
+    for place, part in enumerate(parts):
+        for kind, found in part.items():
+            known = merged.get(kind)
+            if known is None:
+                merged[kind] = found._replace(first=(place, *found.first))
+            else:
+                merged[kind] = known._replace(cells=known.cells + found.cells)
+    return merged
+
+
+def _only_kind(found: set[str]) -> str | None:
+    if len(found) > 1:
+        return None
+    return found.pop() if found else "number"
+
+
+def common_kind(found: dict[str, Found], name: str, given: bool = False) -> str:
+    """What a column is whose cells are of these kinds; see `read_texts`."""
+    only = _only_kind(set(found))
+    if only or given:
+        return only or "level"
+    kind = max(found, key=lambda each: (found[each].cells, [-row for row in found[each].first]))
+    most, total = found[kind].cells, sum(each.cells for each in found.values())
+    if kind in ("number", "date") and most > (1.0 - _STRAY) * total:
+        others = [each for other, each in found.items() if other != kind]
+        stray = min(others, key=lambda each: each.first)
         raise InputError(
-            f"{_first(cells, plain, stray, place)}, column {name!r}: {shown(stray)}, while "
-            f"{most:,} cells are {WORDS_OF_KINDS[kind]}; leave a missing cell empty, or name what "
-            f"the column is, as in --family {name}=categorical"
+            f"{stray.place}, column {name!r}: {shown(stray.text)}, while {most:,} cells are "
+            f"{WORDS_OF_KINDS[kind]}; leave a missing cell empty, or name what the column is, as "
+            f"in --family {name}=categorical"
         )
     return "level"
 

@@ -1,0 +1,231 @@
+"""Files in parts, each read where it is worked on: by the workers of a cluster of dask.
+
+A part is read once, and stays on its worker. What is known here of it is a *look*: how many rows
+there are, their labels, and what a table has in its columns. A file of which there are fewer parts
+than workers is cut after it was read, so that all have something to do.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..exceptions import InputError
+from . import documents, table_files
+from .cells import Content
+from .partitions import Lazy
+from .sources import STDIN, find_format, row_groups
+from .table_files import NUMBERS, ReadTable, Rows, in_place
+from .texts import Found, common_kind, merge_kinds
+
+Tell = Callable[[int], None]
+
+_LEAST = 10_000  # rows of Parquet's groups that are read together
+
+
+class Part(NamedTuple):
+    """A file, or some row groups of it."""
+
+    path: str
+    format: str
+    groups: tuple[int, ...] | None = None  # None: all there is
+    before: int = 0  # rows of the file that are not of these groups, but before them
+
+
+def parts_of(paths: Sequence[str], format: str | None, elsewhere: bool = False) -> list[Part]:
+    """The parts of files: each file is one, and of Parquet each row group that has many rows.
+
+    `elsewhere`, in other folders, they are known by their whole names.
+    """
+    found: list[Part] = []
+    for path in paths:
+        kind = find_format(path, format)
+        if path == STDIN:
+            raise InputError("standard input: workers read files; name some, or fit without them")
+        path = os.path.abspath(path) if elsewhere else path
+        groups = row_groups(path, _LEAST) if kind == "parquet" else []
+        if len(groups) > 1:
+            found += [Part(path, kind, *each) for each in groups]
+        else:
+            found.append(Part(path, kind))
+    return found
+
+
+class Look(NamedTuple):
+    """What is known here of a part that a worker has read."""
+
+    n_rows: int
+    labels: Counter[str | None]
+    head: Rows | None = None  # of a table
+    kinds: dict[str, dict[str, Found]] = {}  # noqa: RUF012  which nobody changes
+
+
+class Parts:
+    """Parts of files on workers.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    parts : list of Part
+    read : callable
+        What a worker reads a part with.
+    look : callable
+        What it makes of that for us, a `Look`.
+    tell : callable
+        Called with the number of rows when a part was read.
+    """
+
+    def __init__(self, client: Any, parts: list[Part], read: Callable, look: Callable, tell: Tell):
+        import dask
+        from distributed import as_completed
+
+        self.client, self.parts = client, parts
+        self.futures = client.compute([dask.delayed(read, pure=False)(part) for part in parts])
+        looks = client.map(look, self.futures, pure=False)
+        for _, seen in as_completed(looks, with_results=True):
+            tell(seen.n_rows)
+        self.looks: list[Look] = client.gather(looks)
+        threads = max(sum(client.nthreads().values()), 1)
+        self.cuts = -(-threads // len(parts))  # of each part, where parts are few
+
+    @property
+    def n_rows(self) -> int:
+        return sum(look.n_rows for look in self.looks)
+
+    @property
+    def labels(self) -> Counter[str | None]:
+        """How many rows each label has."""
+        return sum((look.labels for look in self.looks), Counter())
+
+    def partitions(self, function: Callable) -> Lazy:
+        """What a function makes of the rows of each part, as a collection."""
+        import dask
+
+        make = dask.delayed(_cut, pure=False)
+        return Lazy(
+            [
+                make(future, function, span)
+                for future, look in zip(self.futures, self.looks, strict=True)
+                for span in self._spans(look)
+            ]
+        )
+
+    def _spans(self, look: Look) -> list[tuple[int, int]]:
+        return list(pairwise(look.n_rows * i // self.cuts for i in range(self.cuts + 1)))
+
+    def place(self, row: int, partition: int | None = None) -> str:
+        """A row in a message: of a partition, or of all rows one after the other."""
+        if partition is not None:
+            which, cut = divmod(partition, self.cuts)
+            row += self._spans(self.looks[which])[cut][0]
+        else:
+            which = 0
+            while row >= self.looks[which].n_rows:
+                row -= self.looks[which].n_rows
+                which += 1
+        return self.client.submit(_place, self.futures[which], row, pure=False).result()
+
+
+def _cut(rows: Any, function: Callable, span: tuple[int, int]) -> Any:
+    return function(rows)[slice(*span)]
+
+
+def _place(rows: Rows, row: int) -> str:
+    return rows.place(row)
+
+
+# --- documents ------------------------------------------------------------------------------------
+
+
+def read_documents(client: Any, parts: list[Part], tell: Tell, **names: Any) -> Parts:
+    """Let workers read documents; see `discem.io.documents.read_documents` for what they need."""
+    return Parts(client, parts, partial(_read_documents, **names), _look_at_documents, tell)
+
+
+def _read_documents(part: Part, **names: Any) -> list[documents.Document]:
+    return documents.read_part(*part, **names)
+
+
+def _look_at_documents(found: list[documents.Document]) -> Look:
+    return Look(len(found), Counter(document.label for document in found))
+
+
+def texts_of(found: list[documents.Document]) -> list[str]:
+    """The texts of documents."""
+    return [document.text for document in found]
+
+
+def labels_of(found: list[documents.Document]) -> list[str | None]:
+    """Their labels."""
+    return [document.label for document in found]
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def read_tables(
+    client: Any, parts: list[Part], tell: Tell, target: str, apart: Sequence[str], max_size: int
+) -> Parts:
+    """Let workers read tables with labels in `target`; of columns `apart` nothing is asked."""
+    read = partial(_read_table, max_size=max_size)
+    return Parts(client, parts, read, partial(_look_at_table, target=target, apart=apart), tell)
+
+
+def _read_table(part: Part, max_size: int) -> Rows:
+    return table_files.read_part(*part, max_size)
+
+
+def _look_at_table(rows: Rows, target: str, apart: Sequence[str]) -> Look:
+    labels = Counter(rows.labels(target)) if target in rows.columns else Counter()
+    kinds = {name: rows.kinds(name) for name in rows.names if name not in (target, *apart)}
+    return Look(len(rows), labels, rows.head(), kinds)
+
+
+def head_of(parts: Parts) -> Rows:
+    """What is known of all rows of a table, whose parts must be alike; none of the rows."""
+    first, *others = [look.head for look in parts.looks if look.head is not None]
+    return first.joined(others)
+
+
+def kinds_of(parts: Parts, names: Sequence[str], given: Sequence[str]) -> dict[str, str | None]:
+    """What the cells of each column are in all parts; None where each part tells it by itself."""
+    found: dict[str, str | None] = {}
+    for name in names:
+        kinds = merge_kinds(look.kinds.get(name, {}) for look in parts.looks)
+        if NUMBERS in kinds and len(kinds) > 1:
+            one, other, *_ = sorted(kinds.values(), key=lambda each: each.first)
+            raise InputError(
+                f"{other.place}, column {name!r}: {other.text}, unlike {one.text} in {one.place}; "
+                "make all of its cells of one kind, or null"
+            )
+        plain = not kinds or NUMBERS in kinds
+        found[name] = None if plain else common_kind(kinds, name, name in given)
+    return found
+
+
+def columns_of(rows: Rows, kinds: dict[str, str | None], ignored: Sequence[str]) -> ReadTable:
+    """The columns of rows, whose kinds are known; ignored ones are not looked at."""
+    nothing = Content("number", np.full(len(rows), np.nan))
+    try:
+        return ReadTable(
+            {
+                name: nothing
+                if name in ignored or name not in rows.columns
+                # of a given family or not, the kind is settled, or each cell tells its own
+                else rows.content(name, kind)
+                for name, kind in kinds.items()
+            }
+        )
+    except InputError as error:
+        raise InputError(in_place(str(error), rows.place)) from None
+
+
+def column_of(rows: Rows, name: str) -> list[str | None]:
+    """The labels in a column."""
+    return rows.labels(name)

@@ -31,6 +31,7 @@ from scale import LENGTH, zipf
 
 import discem
 from discem.engines import Rule, Session, Shards, Threads, threads
+from discem.engines.dask import DEAR
 from discem.engines.threads import _size
 from discem.io.partitions import Lazy
 from discem.losses import NCLL
@@ -210,7 +211,7 @@ def rounds_of(n: int, classes: int, vocabulary: int, words: float, parts: int, e
         mock.patch.object(threads, "_size", lambda _: size),
         mock.patch.object(threads, "_visits_per_row", lambda *_: visits),
     ):
-        begins = Threads(parts).rounds(state, rule, (epoch - 1) * n, data, n, parts, 0)
+        begins = Threads(parts).rounds(state, rule, (epoch - 1) * n, data, n, parts, 0, DEAR)
     return len(begins) - 1
 
 

@@ -32,6 +32,7 @@ from ._protocol import Data, Done, Rule
 from .sequential import Part, Sequential, take_steps
 from .threads import Threads
 
+DEAR = 8.0  # a round is so many times as dear as one of threads, which share a memory
 _FAN = 4  # states that become one at a time
 _SKEWED = 0.01  # of the variance of a class within parts, between them: then rows are dealt anew
 _UNEVEN = 1.5  # times the mean size of a part
@@ -119,7 +120,7 @@ class Dask(Sequential):
             return
         begun, parts, begins = t, len(data.sizes), [0, data.n_rows]
         if parts > 1:
-            begins = Threads(parts).rounds(state, rule, t, data, data.n_rows, parts, 0)
+            begins = Threads(parts).rounds(state, rule, t, data, data.n_rows, parts, 0, DEAR)
         for first, last in pairwise(begins):
             end = data.round(state, rule, t, order, (first, last))
             state, t = owned(end.state), begun - (-last // rule.batch)

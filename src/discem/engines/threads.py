@@ -102,17 +102,19 @@ class Threads(Sequential):
                 stop.set()
 
     def rounds(
-        self, state: Any, rule: Rule, t: int, data: Any, n_rows: int, parts: int, chunk: int
-    ) -> list[int]:
+        self, state: Any, rule: Rule, t: int, data: Any, n_rows: int, parts: int, chunk: int,
+        dear: float = 1.0,
+    ) -> list[int]:  # fmt: skip
         """Where rounds begin, and where the last ends.
 
         Parts that are far apart are of little use to each other, and training goes furthest at
         first: so rounds are short at first, and longer as steps become smaller. But to average
-        takes time, too, and nobody should wait long for an interruption to be heard.
+        takes time, too, `dear` times as much as in one memory, and nobody should wait long for an
+        interruption to be heard.
         """
         rows_of_state = _size(state) / _visits_per_row(state, data.rows)
         few = family_of(state.features).least_rows / 4
-        least = max(_FIRST * rows_of_state, few, rule.batch)
+        least = max(dear * _FIRST * rows_of_state, dear * few, rule.batch)
         most, begins = max(_LATER * rows_of_state, chunk or n_rows, least), [0]
         while begins[-1] < n_rows:
             so_far = t * rule.batch + begins[-1]

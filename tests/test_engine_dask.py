@@ -38,6 +38,7 @@ from discem.estimators import _pieces
 from discem.exceptions import EngineError, InputError, MissingExtraError, OptionError, warn
 from discem.families import FAMILIES
 from discem.figures import FIGURES, ROWS
+from discem.io.partitions import some_rows, together
 from discem.io.rows import joined, taken
 from discem.io.tables import Seen
 from discem.losses import NCLL
@@ -309,6 +310,16 @@ def test_arrays_whose_lengths_are_unknown_and_labels_that_are_here(client):
     model = GaussianNB(engine="dask", random_state=0).fit(rows, y.tolist())
     assert model.score(X, y) > 0.7
     assert model.predict(rows).compute().shape == (600,)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_parts_of_a_frame_make_the_frame(library):
+    """Whatever library it is of, with the names of its columns."""
+    frames = pytest.importorskip(library)
+    make = frames.Table.from_pydict if library == "pyarrow" else frames.DataFrame
+    whole = make({"number": [1.0, 2.0, 3.0], "level": ["a", None, "b"]})
+    parts = [some_rows(whole, np.arange(*span)) for span in ((0, 2), (2, 3))]
+    assert together(parts).equals(whole)
 
 
 def test_rows_that_are_here_are_sent(client, apart):

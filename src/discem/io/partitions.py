@@ -155,4 +155,8 @@ def together(parts: Sequence[Any]) -> Any:
         import pandas as pd
 
         return pd.concat(list(parts), ignore_index=True)
+    if hasattr(first, "column_names") or hasattr(first, "columns"):  # pyarrow, polars ..
+        import narwhals as nw
+
+        return nw.concat([nw.from_native(part) for part in parts]).to_native()
     return np.concatenate([np.asarray(part) for part in parts])

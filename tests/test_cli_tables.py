@@ -415,6 +415,16 @@ def test_predictions_are_those_of_the_model(good, folder, model, tmp_path):
     assert "│ p0   │" in good("predict", path, data, "--table")
 
 
+def test_predictions_do_not_replace_a_part_of_the_table(bad, folder, tmp_path):
+    for name in ("a.csv", "b.csv"):
+        write(tmp_path / name, people(9))
+    before, path = (tmp_path / "b.csv").read_bytes(), tmp_path / "b.csv"
+    for command in (["predict", folder / "model.skops"], ["fit", "--target", "out"]):
+        told = bad(*command, tmp_path / "*.csv", "-o", path)
+        assert told == f"cannot write to {path}: it is one of the files that are read"
+    assert path.read_bytes() == before
+
+
 def test_rows_without_a_name_have_a_number(good, bad, folder, tmp_path):
     rows = [{k: v for k, v in row.items() if k != "name"} for row in people(9, seed=1)]
     data, path = write(tmp_path / "a.csv", rows), folder / "model.skops"

@@ -534,6 +534,57 @@ def test_what_is_read_is_not_written_to(names, bad, folder):
     assert data.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    "pattern", ["*.txt", "**/data*", "[d]ata.txt", "link*", "?ard", "f*/../d*"]
+)
+def test_what_a_pattern_names_is_not_written_to(pattern, names, bad, folder, tmp_path):
+    data, before = names[0], names[0].read_bytes()
+    read = ("--format", "txt", tmp_path / pattern)
+    for command in (["fit"], ["fit", "--stream"], ["predict", folder / "model.skops"]):
+        for name in names:
+            told = bad(*command, *read, "-o", name)
+            assert told == f"cannot write to {name}: it is one of the files that are read"
+    assert data.read_bytes() == before and (tmp_path / "hard").samefile(data)
+
+
+def test_a_pattern_in_a_linked_folder_names_the_same_files(names, bad, folder, tmp_path):
+    data, before = names[0], names[0].read_bytes()
+    (tmp_path / "folder" / "there").symlink_to(tmp_path, target_is_directory=True)
+    pattern = tmp_path / "folder" / "there" / "*.txt"
+    assert "files that are read" in bad("predict", folder / "model.skops", pattern, "-o", data)
+    assert data.read_bytes() == before
+
+
+def test_packed_files_that_a_pattern_names_are_not_written_to(bad, folder, tmp_path):
+    for name in "ab":
+        (tmp_path / f"{name}.txt.gz").write_bytes(gzip.compress(lines(corpus(9)).encode()))
+    before = (tmp_path / "b.txt.gz").read_bytes()
+    words = ("predict", folder / "model.skops", tmp_path / "*.gz", "-o", tmp_path / "b.txt.gz")
+    assert "files that are read" in bad(*words)
+    assert (tmp_path / "b.txt.gz").read_bytes() == before
+
+
+@pytest.mark.parametrize("command", ["predict", "predict --json", "evaluate", "explain --json"])
+def test_what_is_read_does_not_grow_by_what_is_printed(command, start, folder, names):
+    """A command that reads what it appends would never end."""
+    data, before = names[0], names[0].read_bytes()
+    command, *options = command.split()
+    with open(names[2], "a") as file:
+        words = (command, folder / "model.skops", data, *options)
+        told = ended(start(*words, stdout=file), 2)
+    assert told == "cannot write to standard output: it is one of the files that are read"
+    assert data.read_bytes() == before
+
+
+def test_a_model_does_not_go_to_the_standard_output(start, bad, folder, tmp_path):
+    assert "name a file" in bad("fit", folder / "train.txt", "-o", "-")
+    out = tmp_path / "out"
+    with out.open("w") as file:
+        told = ended(start("fit", folder / "train.txt", "-o", "/dev/stdout", stdout=file), 2)
+    assert told == "cannot write a model to standard output: name a file"
+    assert out.read_bytes() == b""
+
+
 def test_the_model_is_not_replaced_by_its_predictions(bad, folder, tmp_path):
     path = tmp_path / "model"
     path.write_bytes((folder / "model.skops").read_bytes())
@@ -575,7 +626,7 @@ def test_a_model_takes_the_place_of_the_one_before(good, folder, tmp_path):
     assert discem.load(path).n_documents_ == 120
 
 
-def test_predictions_go_to_standard_output_by_any_of_its_names(start, good, bad, folder, tmp_path):
+def test_predictions_go_to_standard_output_by_any_of_its_names(start, good, folder, tmp_path):
     predict = ("predict", folder / "model.skops", folder / "test.txt")
     assert good(*predict, "-o", "-") == good(*predict)
     out = tmp_path / "out"
@@ -583,7 +634,6 @@ def test_predictions_go_to_standard_output_by_any_of_its_names(start, good, bad,
     with out.open("a") as file:
         assert start(*predict, "-o", "/dev/stdout", stdout=file).wait(120) == 0
     assert out.read_text() == "kept\n" + good(*predict)
-    assert "name a file" in bad("fit", folder / "train.txt", "-o", "-")
 
 
 # --- one line, whatever happens -------------------------------------------------------------------

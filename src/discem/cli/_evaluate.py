@@ -91,7 +91,7 @@ def evaluate(
         if not data:
             raise OptionError("give a MODEL and DATA, or DATA and --target NAME --cv N")
         source = Source.of(data, format, max_size)
-        source.check()
+        source.check(reads=[Path(model)])
         classifier = load_model(Path(model))
         check_options(model, classifier, of_text, {"--target": target})
         if is_table(classifier):

@@ -11,10 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from ..exceptions import OptionError
-from ..io.documents import STDIN
 from ._fit_text import fit_text, fit_text_on
 from ._interrupts import Interrupts
-from ._models import is_table, load_model, opened
+from ._models import is_table, load_model
 from ._options import (
     DOCUMENTS,
     STREAMS,
@@ -30,7 +29,7 @@ from ._options import (
     Target,
     TextColumn,
 )
-from ._sources import Source
+from ._sources import Source, is_standard_output
 from ._start import leaving_at_once
 from ._training import Job, Sizes
 
@@ -266,8 +265,9 @@ def fit(
     if resume is None:
         _check_kind(flags, target is not None, "add --target NAME")
     source = Source.of(data, format, max_size)
-    source.check()
-    _check_output(output, source.data)
+    if is_standard_output(output):
+        raise OptionError("cannot write a model to standard output: name a file")
+    source.check(output)
     with leaving_at_once:
         from .. import TextClassifier  # noqa: F401  the rest takes a second or two to load
         from ._tables import Roles
@@ -323,15 +323,6 @@ def _check_workers(workers: int | None, scheduler: str | None, stream: bool) -> 
         raise OptionError(f"--stream is learnt in its order, by one process: leave out {flag}")
     if workers is not None and scheduler:
         raise OptionError("--scheduler has workers of its own: leave out --workers")
-
-
-def _check_output(output: Path, data: list[str]) -> None:
-    """Fail before the work, not after it."""
-    from ..report._output import OutputError, output_file
-
-    if str(output) == STDIN:
-        raise OutputError("cannot write a model to standard output: name a file")
-    output_file(output, opened(data))
 
 
 def _lengths(text: str) -> tuple[int, int]:

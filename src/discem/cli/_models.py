@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from math import exp
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..exceptions import InputError, ModelFileError, OptionError
-from ..io.documents import STDIN, Document, batches
+from ..io.documents import Document, batches
 from ..io.files import refuse_special
 from ._screen import Meter, Pace
 from ._start import leaving_at_once
@@ -87,11 +87,6 @@ def record_of(names: list[str], row: Any, proba: bool) -> dict[str, Any]:
     if proba:
         record["probabilities"] = dict(zip(names, map(exp, row), strict=True))
     return record
-
-
-def opened(names: Iterable[str | Path]) -> list[str | Path | int]:
-    """What is read from: the files, and for ``-`` whatever the standard input comes from."""
-    return [0 if str(name) == STDIN else name for name in names]
 
 
 def class_names(model: Any) -> list[str]:

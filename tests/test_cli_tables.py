@@ -137,6 +137,7 @@ def test_options_reach_the_model(good, folder, tmp_path):
     out = tmp_path / "m"
     words = "--components 2 --loss nll --hide 0.5 --missing informative --epochs 2 --seed 5"
     words += " --class-weight balanced --ignore since --ignore name --family age=lognormal"
+    words += " --ignore name"  # once more
     told = good("fit", folder / "train.csv", "--target", "out", "-o", out, *words.split())
     assert "│ since  │ ignored     │ given" in told
     found = discem.load(out).get_params()
@@ -207,6 +208,10 @@ def test_unlabelled_rows_are_learnt_from(run, good, folder, tmp_path):
         ("--target out --family age=poisson", "train.csv, line 2: it takes whole numbers"),
         ("--target out --family age=poisson --ignore age", "--ignore and --family both name"),
         ("--target out --id out", "--target and --id are both 'out'"),
+        ("--target out --ignore out", "--target and --ignore both name 'out'"),
+        ("--target out --family out=poisson", "--target and --family both name 'out'"),
+        ("--target out --id name --ignore name", "--id and --ignore both name 'name'"),
+        ("--target out --family age=poisson --family age=gaussian", "both name 'age'"),
         ("--target name", "column 'name' has 90 different labels in 90 rows"),
         ("--target out --ngrams 2", "--ngrams is for documents, and this is a table"),
         ("--target out --text-column age", "--text-column is for documents"),
@@ -337,6 +342,42 @@ def test_resume_is_as_if_never_stopped(good, tmp_path):
     more = ("--stream", "--resume", part, "-o", part)
     good("fit", write(tmp_path / "two.csv", rows[60:]), *more)
     assert part.read_bytes() == whole.read_bytes()
+
+
+def test_what_a_stream_knows_of_columns_may_only_be_repeated(good, bad, folder, tmp_path):
+    path, out, before = tmp_path / "m", tmp_path / "n", {"target": "out", "id": "name"}
+    stream = ("fit", folder / "train.csv", "--stream")
+    good(*stream, "--target", "out", "--id", "name", "-o", path)
+    resume = (*stream, "--resume", path, "-o", out)
+    fresh = "leave it out, or fit a new model"
+    for flag, name, known in (("--target", "job", "out"), ("--id", "age", "name")):
+        told = bad(*resume, flag, name)
+        assert told == f"{flag} {name}: {path} has learnt with {flag} {known}; {fresh}"
+    assert "leave out --ignore" in bad(*resume, "--ignore", "age")
+    assert not out.exists()
+    good(*resume, "--target", "out", "--id", "name")
+    good(*resume, "--id", "name")
+    assert discem.load(out).roles_ == before
+
+
+def test_a_column_that_was_learnt_from_gets_no_role_later(good, bad, folder, tmp_path):
+    path, out, test = tmp_path / "m", tmp_path / "n", people(40, seed=1)
+    rows = [{k: v for k, v in row.items() if k != "name"} for row in people(90)]
+    data = write(tmp_path / "a.csv", rows)
+    good("fit", data, "--stream", "--target", "out", "-o", path)
+    resume = ("fit", folder / "train.csv", "--stream", "--resume", path, "-o", out)
+    told = bad(*resume, "--id", "age")
+    assert told.startswith(f"--id age: {path} has learnt from this column")
+    assert "--target and --id are both 'out'" in bad(*resume, "--id", "out")
+    assert "no column 'zz', which --id names" in bad(*resume, "--id", "zz")
+    assert not out.exists()
+    good(*resume, "--id", "name")  # which is new
+    assert discem.load(out).roles_ == {"target": "out", "id": "name"}
+    mine = discem.TableClassifier(random_state=0)
+    mine.partial_fit(features(test), [row["out"] for row in test]).save(path)
+    assert f"--target age: {path} has learnt from this column" in bad(*resume, "--target", "age")
+    assert "add --target NAME" in bad(*resume)
+    good(*resume, "--target", "out")
 
 
 def test_a_stream_keeps_what_came_before_a_bad_row(bad, tmp_path):
@@ -518,6 +559,8 @@ def test_cross_validation(good, bad, folder, tmp_path, monkeypatch):
     assert found["rows"] == 31 and found["log_loss"] < 2
     assert "--cv 300: no class has more than" in bad(*words[:-1], 300)
     assert "add --target NAME" in bad("evaluate", folder / "train.csv", "--cv", 3)
+    assert "--target and --id are both 'out'" in bad(*words, "--id", "out")
+    assert "--target and --ignore both name 'out'" in bad(*words, "--ignore", "out")
     assert "give a MODEL and DATA" in bad("evaluate", folder / "train.csv", "--target", "out")
     assert "--text-column is for documents" in bad(*words, "--text-column", "job")
     model = folder / "model.skops"

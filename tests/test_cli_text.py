@@ -300,6 +300,30 @@ def test_resume_is_as_if_never_stopped(good, tmp_path):
     np.testing.assert_array_equal(one.predict_proba(TEXTS), other.predict_proba(TEXTS))
 
 
+def test_what_a_stream_knows_of_columns_may_only_be_repeated(good, bad, tmp_path):
+    """Else it would be taught the classes of another question."""
+    data, path, out = tmp_path / "a.jsonl", tmp_path / "m", tmp_path / "n"
+    rows = [{"body": text, "topic": label, "title": "x"} for label, text in corpus(60)]
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    names = ("--text-column", "body", "--label-column", "topic")
+    good("fit", data, "--stream", *names, "-o", path)
+    resume = ("fit", data, "--stream", "--resume", path, "-o", out)
+    for flag, name, known in (("--text-column", "title", "body"), ("--label-column", "x", "topic")):
+        told = bad(*resume, flag, name)
+        assert told.startswith(
+            f"{flag} {name}: {path} has learnt with {flag} {known}; leave it out"
+        )
+    assert not out.exists()
+    good(*resume)
+    good(*resume, *names)
+    good("fit", "-", *resume[2:], input=lines(corpus(5)))  # which has no columns
+    assert discem.load(out).roles_ == {"text": "body", "label": "topic"}
+    good("fit", "-", "--stream", "-o", path, input=lines(corpus(5)))
+    assert discem.load(path).roles_ == {}
+    good(*resume, *names)
+    assert discem.load(out).roles_ == {"text": "body", "label": "topic"}
+
+
 def test_a_bad_line_in_a_stream_keeps_what_came_before(bad, tmp_path):
     told = bad(
         *("fit", "-", "--stream", "--batch-size", 10, "-o", tmp_path / "m"),

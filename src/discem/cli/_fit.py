@@ -6,14 +6,14 @@ from contextlib import ExitStack
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..exceptions import OptionError
 from ._fit_text import fit_text, fit_text_on
 from ._interrupts import Interrupts
-from ._models import is_table, load_model
+from ._models import is_table, load_model, resumed_columns
 from ._options import (
     DOCUMENTS,
     STREAMS,
@@ -32,6 +32,9 @@ from ._options import (
 from ._sources import Source, is_standard_output
 from ._start import leaving_at_once
 from ._training import Job, Sizes
+
+if TYPE_CHECKING:
+    from ._tables import Roles
 
 _BATCH_SIZE = 1000
 _SAVE_EVERY = 100_000
@@ -273,11 +276,15 @@ def fit(
         from ._tables import Roles
 
     if resume is None:
-        table, model = target is not None, _new(target is not None, given)
+        table, roles = target is not None, Roles.of(None, target, id_column)
+        model = _new(table, given, roles)
     else:
         model = load_model(resume)
         table = is_table(model)
         _check_kind(flags, table, f"{resume} is a model of documents")
+        known = resumed_columns(resume, model, columns)
+        roles = Roles.of(None, known["--target"], known["--id"])
+        text_column, label_column = known["--text-column"], known["--label-column"]
     sizes = Sizes(batch_size or _BATCH_SIZE, save_every or _SAVE_EVERY) if stream else None
     with Interrupts() as interrupts, ExitStack() as stack:
         client = None
@@ -288,7 +295,6 @@ def fit(
         if table:
             from ._fit_table import fit_table, fit_table_on
 
-            roles = Roles.of(model, target, id_column)
             job = Job(model, output, interrupts, noun="row", roles=roles.names())
             if client is None:
                 told = fit_table(job, source, roles, sizes)
@@ -296,7 +302,8 @@ def fit(
                 told = fit_table_on(job, client, source, roles)
         else:
             hint = "if it is a table, name the column of its labels with --target"
-            job, names = Job(model, output, interrupts), (text_column, label_column, hint)
+            names = (text_column, label_column, hint)
+            job = Job(model, output, interrupts, roles=source.columns(*names[:2]))
             if client is None:
                 told = fit_text(job, source.documents(*names), sizes)
             else:
@@ -355,7 +362,7 @@ def _check_kind(flags: list[str], table: bool, hint: str) -> None:
             raise OptionError(f"{flag} is for tables: {hint}")
 
 
-def _new(table: bool, given: dict[str, Any]) -> Any:
+def _new(table: bool, given: dict[str, Any], roles: Roles) -> Any:
     from .. import TableClassifier, TextClassifier
     from ._tables import families_of
 
@@ -364,5 +371,5 @@ def _new(table: bool, given: dict[str, Any]) -> Any:
     options = {"random_state": 0} | options
     if not table:
         return TextClassifier(**options)
-    families = families_of(given.get("--family", []), given.get("--ignore", []))
+    families = families_of(given.get("--family", []), given.get("--ignore", []), roles)
     return TableClassifier(families=families or "auto", **options)

@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 
     from .. import Explanation, TextClassifier
 
+_FLAGS = {
+    "target": "--target",
+    "id": "--id",
+    "text": "--text-column",
+    "label": "--label-column",
+}  # of the columns that a model remembers
+
 Scored = Iterator[tuple[list[Document], "np.ndarray"]]
 
 
@@ -78,6 +85,28 @@ def check_options(
         refuse(of_text, f"is for documents, and {path} is a model of tables")
     else:
         refuse(of_tables, f"is for tables, and {path} is a model of documents")
+
+
+def resumed_columns(path: Path, model: Any, given: dict[str, str | None]) -> dict[str, str | None]:
+    """The columns of a stream that goes on, by their flags: what the model knows, or those given.
+
+    What it knows may only be repeated: another target would be another question.
+    """
+    features = {str(c.name) for c in model.model_.layout_.columns} if is_table(model) else set()
+    known = {_FLAGS[role]: name for role, name in model.roles_.items()}
+    for flag, name in given.items():
+        if name is None or name == known.get(flag):
+            continue
+        if flag in known:
+            raise OptionError(
+                f"{flag} {name}: {path} has learnt with {flag} {known[flag]}; leave it out, or "
+                "fit a new model"
+            )
+        if name in features:
+            raise OptionError(
+                f"{flag} {name}: {path} has learnt from this column; fit a new model without it"
+            )
+    return given | known
 
 
 def record_of(names: list[str], row: Any, proba: bool) -> dict[str, Any]:

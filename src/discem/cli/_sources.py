@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..exceptions import InputError
 from ..io.documents import Document, Labels, NoColumnError, read_documents
 from ..io.files import is_same_file
-from ..io.sources import STDIN, check_sources, expanded
+from ..io.sources import STDIN, check_sources, expanded, find_format
 from ._screen import Meter, Pace
 
 if TYPE_CHECKING:
@@ -65,6 +65,12 @@ class Source(NamedTuple):
             return parts.read_documents(client, found, pace.passed, **names)
         except NoColumnError as error:
             raise InputError(f"{error}; {hint}") from error
+
+    def columns(self, text: str | None, label: str | None) -> dict[str, str]:
+        """The columns of documents, by their roles, if there are any: lines of txt have none."""
+        if all(find_format(name, self.format) == "txt" for name in self.data):
+            return {}
+        return {"text": text or "text", "label": label or "label"}
 
     def _names(self, text: str | None, label: str | None, labels: Labels) -> dict[str, Any]:
         names = {"text": text or "text", "label": label or "label", "labels": labels}

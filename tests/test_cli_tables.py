@@ -1,6 +1,7 @@
 """Tables on the command line: fit, predict, evaluate, explain, and what is wrong with a file."""
 
 import csv
+import datetime
 import gzip
 import io
 import json
@@ -245,6 +246,14 @@ def test_misuse_is_one_line_and_writes_nothing(options, message, bad, folder, tm
         ("a.csv", "x,age,out\n" + "1,1,a\n1,1,b\n" * 20, "no column varies"),
         ("a.csv", "age,out\n" + "1,a\n2,b\n" * 9 + "x,b\n", "a.csv, line 20, column 'age': 'x'"),
         ("a.csv", "age,out\n1,a\n2,b\ninf,b\n", "a.csv, line 4, column 'age': inf is beyond"),
+        ("a.csv", "age,out\n1,a\n\0,b\n", "a.csv, line 3, column 'age': the cell holds a NUL"),
+        ("a.csv", "age,out\r1,a\r2,b\r", "a.csv, line 1: a carriage return (CR) that ends no line"),
+        ("a.csv", "age,out\n1\r,a\n2,b\n", "a.csv, line 2: a carriage return (CR) that ends"),
+        (
+            "a.jsonl",
+            '{"age": 1, "out": "a"}\n\n{"age": Infinity, "out": "b"}\n',
+            "there is infinity at {}, line 3, column 'age'",
+        ),
         ("a.jsonl", '{"age": 1, "out": "a"}\n{"age": "x", "out": "b"}\n', "a.jsonl, line 2, col"),
         ("a.jsonl", '{"age": [1], "out": "a"}\n{"out": "b"}\n', "column 'age': [1] is nested"),
         ("a.jsonl", '{"age": 1, "out": ["a"]}\n', "line 1, 'out': expected one label"),
@@ -261,7 +270,7 @@ def test_bad_data_is_one_line(name, content, message, stream, run, tmp_path):
     result = run("fit", tmp_path / name, *words)
     assert result.exit_code == 2
     (told,) = result.stderr.splitlines()
-    assert message in told
+    assert message.format(tmp_path / name) in told
     learnt = stream and "line 4: 3 columns" in told  # what came before it
     assert sorted(os.listdir(tmp_path)) == ([name, "m"] if learnt else [name])
 
@@ -510,8 +519,36 @@ def test_cells_are_what_they_were_in_training(bad, good, folder, tmp_path):
     rows = [row | {"age": "old"} for row in people(5)]
     told = bad("predict", path, write(tmp_path / "a.jsonl", rows))
     assert "a.jsonl, line 1, column 'age': 'old', but the column holds numbers" in told
-    told = bad("evaluate", path, write(tmp_path / "a.parquet", rows))
+    parquet = tmp_path / "a.parquet"
+    told = bad("evaluate", path, write(parquet, rows))
     assert "column 'age' held numbers when the model was fitted, and now it holds text" in told
+    rows = [row | {"age": float("inf")} if i == 3 else row for i, row in enumerate(people(5))]
+    told = bad("predict", path, write(parquet, rows))
+    assert told == f"there is infinity at {parquet}, row 4, column 'age'"
+
+
+@pytest.mark.parametrize(
+    ("cell", "shown"),
+    [
+        (datetime.date(2020, 1, 1), "dates, as 2020-01-01"),
+        (datetime.datetime(2020, 1, 1, 12, 30), "dates, as 2020-01-01 12:30:00"),
+        (datetime.timedelta(hours=30), "durations, as 1 day, 6:00:00"),
+    ],
+)
+def test_dates_are_shown_as_dates(cell, shown, bad, folder, tmp_path):
+    path = write(tmp_path / "a.parquet", [row | {"age": cell} for row in people(5)])
+    told = bad("predict", folder / "model.skops", path)
+    assert told.endswith(f"when the model was fitted, and now it holds {shown} in {path}, row 1")
+
+
+def test_dates_that_a_given_family_cannot_have_are_shown_as_dates(bad, folder, tmp_path):
+    words = ("fit", folder / "train.csv", "--target", "out", "-o", tmp_path / "m", "--family")
+    (first, *_), days = people(1), sorted(row["since"] for row in people(90))
+    write(tmp_path / "a.csv", [row | {"since": f"{row['since']}T12:00"} for row in people(90)])
+    first_days = [*dict.fromkeys(days)][:3]
+    assert f"values, as {', '.join(first_days)}: it takes two" in bad(*words, "since=bernoulli")
+    told = bad("fit", tmp_path / "a.csv", *words[2:], "since=poisson")
+    assert f"but holds {first['since']} 12:00:00 in" in told
 
 
 def test_a_line_of_json_may_lack_any_field(good, folder, tmp_path):

@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -534,6 +535,40 @@ def test_control_c_while_a_stream_waits_for_input(start, tmp_path):
     assert discem.load(path).n_documents_ == 20
 
 
+@pytest.mark.parametrize(("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_predictions_that_are_interrupted_leave_nothing(signum, code, start, folder, tmp_path):
+    process = start(
+        *("predict", folder / "model.skops", "-", "--batch-size", 1, "-o", tmp_path / "out"),
+        stdin=subprocess.PIPE,
+    )
+    process.stdin.write("harvest wheat\n")
+    process.stdin.flush()
+    wait_for(lambda: os.listdir(tmp_path))
+    assert os.listdir(tmp_path) != ["out"]
+    process.send_signal(signum)
+    assert ended(process, code) == "interrupted"
+    assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("command", ["predict", "evaluate", "explain"])
+def test_commands_that_are_terminated_say_so(command, run, folder, monkeypatch):
+    def strike(*_):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(discem.TextClassifier, "predict_log_proba", strike)
+    monkeypatch.setattr(discem.TextClassifier, "explain", strike)
+    before = signal.getsignal(signal.SIGTERM)
+    result = run(command, folder / "model.skops", folder / "test.txt")
+    assert (result.exit_code, result.stderr) == (143, "discem: interrupted\n")
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_commands_run_in_threads_that_get_no_signals(good, folder):
+    words = ("predict", folder / "model.skops", folder / "test.txt")
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(good, *words).result() == good(*words)
+
+
 # --- what is not to be destroyed ------------------------------------------------------------------
 
 
@@ -668,7 +703,7 @@ import os, signal, sys
 class Finder:
     def find_spec(self, name, *_):
         if name == {name!r}:
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), {signum})
 
 sys.meta_path.insert(0, Finder())
 """
@@ -682,11 +717,12 @@ def ended(process, code):
     return told.removeprefix("discem: ").rstrip("\n")
 
 
+@pytest.mark.parametrize(("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize("name", ["typer", "scipy"])
-def test_control_c_while_modules_are_loaded(name, start, folder, tmp_path):
-    before = INTERRUPTED.format(name=name)
+def test_a_signal_while_modules_are_loaded(name, signum, code, start, folder, tmp_path):
+    before = INTERRUPTED.format(name=name, signum=int(signum))
     process = start("fit", folder / "train.txt", "-o", tmp_path / "m", before=before)
-    assert ended(process, 130) == "interrupted"
+    assert ended(process, code) == "interrupted"
 
 
 def test_before_ctrl_c_is_heard_next_to_nothing_is_loaded():

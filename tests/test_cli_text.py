@@ -1,5 +1,6 @@
 """Text on the command line: fit, predict, evaluate, explain, and being killed."""
 
+import copy
 import csv
 import ctypes
 import gzip
@@ -31,7 +32,7 @@ from discem import cli
 from discem.cli._interrupts import Interrupts, Stopped
 from discem.cli._predict import _output
 from discem.cli._screen import Meter
-from discem.exceptions import DiscemError
+from discem.exceptions import DiscemError, ModelFileError
 from discem.report.evaluation import Evaluation
 
 WORDS = {
@@ -323,6 +324,14 @@ def test_what_a_stream_knows_of_columns_may_only_be_repeated(good, bad, tmp_path
     assert discem.load(path).roles_ == {}
     good(*resume, *names)
     assert discem.load(out).roles_ == {"text": "body", "label": "topic"}
+
+
+@pytest.mark.parametrize("roles", [{"label": 3}, {"target": "x"}, ["label"]])
+def test_columns_that_no_command_remembers_are_refused(roles, model, tmp_path):
+    model = copy.deepcopy(model)
+    model._fitted.roles = roles
+    with pytest.raises(ModelFileError, match="roles_ are not names of columns"):
+        model.save(tmp_path / "m")
 
 
 def test_a_bad_line_in_a_stream_keeps_what_came_before(bad, tmp_path):

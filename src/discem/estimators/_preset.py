@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from . import _input
 from ._threads import Shared, lent, reads, writes
 
 
-class Preset(_input.Named, Shared, ClassifierMixin, BaseEstimator):
+class Preset(_input.Named, Shared, _input.Classifier, BaseEstimator):
     """An estimator whose `_fitted` has a `model` that does the work, and what was `chosen`.
 
     All that fitting makes of it is there: the old one is replaced, or it stays.

@@ -166,7 +166,7 @@ def _plain(level: Any) -> str | int | float | bool | None:
     """A level as files can hold it; an interval, say, is the text that stands for it."""
     if isinstance(level, str):
         return str(level)
-    if _is_missing(level):
+    if is_missing(level):
         return None
     if isinstance(level, bool | np.bool_):
         return bool(level)
@@ -253,7 +253,7 @@ def read_objects(cells: list[Any], where: str) -> Content:
     """Read a column of Python objects, which must be of one kind."""
     if set(map(type, cells)) == {str}:
         return _read_names(cells)
-    cells = [None if _is_missing(cell) else cell for cell in cells]
+    cells = [None if is_missing(cell) else cell for cell in cells]
     kinds = {each: _kind_of(each) for each in set(map(type, cells)) - {type(None)}}
     found = set(kinds.values())
     if "" in found or (len(found) > 1 and found != {"bool", "number"}):
@@ -265,12 +265,12 @@ def read_objects(cells: list[Any], where: str) -> Content:
     if found == {"duration"}:
         return Content("duration", np.array([_length(cell) for cell in cells]))
     if found == {"number"} and all(issubclass(each, int | np.integer) for each in kinds):
-        values = _bounded(_as_floats(cells), where)
+        values = _bounded(as_floats(cells), where)
         if any(cell is not None and is_inexact(cell) for cell in cells):
             return _read_names(cells)
         return Content("number", values)
     kind = "bool" if found == {"bool"} else "number"
-    return Content(kind, _bounded(_as_floats(cells), where))
+    return Content(kind, _bounded(as_floats(cells), where))
 
 
 def _kind_of(kind: type) -> str:
@@ -278,11 +278,14 @@ def _kind_of(kind: type) -> str:
     return next((name for name, types in _KINDS if issubclass(kind, types)), "")
 
 
-def _is_missing(cell: Any) -> bool:
-    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):  # those of pandas
-        return True
-    if isinstance(cell, float | np.floating | Decimal):
+def is_missing(cell: Any) -> bool:
+    """Whether the object in a cell stands for none."""
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType", "MaskedConstant"):
+        return True  # those of pandas, and of masked arrays
+    if isinstance(cell, float | np.floating):
         return bool(cell != cell)
+    if isinstance(cell, Decimal):
+        return cell.is_nan()  # a signalling one cannot be compared
     return isinstance(cell, np.datetime64 | np.timedelta64) and bool(np.isnat(cell))
 
 
@@ -312,7 +315,7 @@ def _read_names(cells: list[Any]) -> Content:
     return Content("level", codes, [_plain(level) for level in levels])
 
 
-def _as_floats(cells: list[Any]) -> np.ndarray:
+def as_floats(cells: list[Any]) -> np.ndarray:
     values = np.full(len(cells), np.nan)
     for row, cell in enumerate(cells):
         try:

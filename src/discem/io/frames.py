@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from importlib import import_module
 from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -128,18 +129,99 @@ def check_table(X: Any) -> Table:
     raise InputError(f"X is a {type(X).__name__}: expected {_TABLES}")
 
 
+# --- vectors, and columns of any library ----------------------------------------------------------
+
+
+def cells_of(y: Any, what: str) -> list[Any] | np.ndarray:
+    """The cells of a vector as they are: an array of a type of NumPy's, or a list of objects.
+
+    Whole numbers beside missing cells stay whole: as floats, large ones would be rounded.
+    """
+    if isinstance(y, np.ndarray):
+        return _cells_of_array(y, what)
+    for backend, kinds, read in (
+        ("pandas", ("Series", "Index", "api.extensions.ExtensionArray"), _cells_of_pandas),
+        ("polars", ("Series",), _cells_of_polars),
+        ("pyarrow", ("Array", "ChunkedArray"), _cells_of_arrow),
+    ):
+        library = sys.modules.get(backend)
+        if library and any(isinstance(y, attrgetter(kind)(library)) for kind in kinds):
+            return read(y)
+    if hasattr(y, "to_native"):  # of narwhals
+        return cells_of(y.to_native(), what)
+    if sp.issparse(y):
+        raise InputError(f"{what} is a sparse matrix: give it as an array, by toarray()")
+    if hasattr(y, "__array__"):
+        return _cells_of_array(np.asarray(y), what)
+    if isinstance(y, str | bytes | Mapping | Set) or not isinstance(y, Collection):
+        raise InputError(f"{what} should be a 1d array or a list, got {shown(y)}")
+    return list(y)
+
+
+def _cells_of_array(y: np.ndarray, what: str) -> list[Any] | np.ndarray:
+    if y.ndim != 1:
+        raise InputError(f"{what} should be a 1d array, got an array of shape {y.shape} instead.")
+    y = unmasked(y)
+    return y.tolist() if y.dtype.kind in "OT" else y
+
+
+def _cells_of_pandas(y: Any) -> list[Any] | np.ndarray:
+    return np.asarray(y) if _kind_of_numpy(y.dtype) else y.tolist()
+
+
+def _kind_of_numpy(dtype: Any) -> bool:
+    """Whether a column of pandas is an array of NumPy, or can be without loss."""
+    if type(dtype).__name__ == "SparseDtype":
+        return _kind_of_numpy(dtype.subtype)
+    return isinstance(dtype, np.dtype) and dtype.kind != "O"
+
+
+def _cells_of_polars(y: Any) -> list[Any] | np.ndarray:
+    unit = getattr(y.dtype, "time_unit", None)  # of times, which as lists lose their nanoseconds
+    return y.to_numpy() if unit and not getattr(y.dtype, "time_zone", None) else y.to_list()
+
+
+def _cells_of_arrow(y: Any) -> list[Any] | np.ndarray:
+    import pyarrow as pa
+
+    unit = pa.types.is_duration(y.type) or pa.types.is_timestamp(y.type)
+    return np.asarray(y) if unit and not getattr(y.type, "tz", None) else y.to_pylist()
+
+
+def columns_of(frame: Any) -> tuple[list[Any], Callable[[int], Any]] | None:
+    """The names of the columns of a data frame, and what gives each; None if it is no frame."""
+    if hasattr(frame, "to_native"):  # of narwhals
+        frame = frame.to_native()
+    if hasattr(frame, "schema") and hasattr(frame, "column"):
+        return list(frame.schema.names), frame.column
+    if not hasattr(frame, "columns"):
+        return None
+    if hasattr(frame, "iloc"):
+        return list(frame.columns), lambda j: frame.iloc[:, j]
+    if hasattr(frame, "to_series"):
+        return list(frame.columns), frame.to_series
+    values = np.asarray(frame)
+    return list(frame.columns), lambda j: values[:, j]
+
+
 # --- arrays and lists -----------------------------------------------------------------------------
+
+
+def unmasked(X: np.ndarray) -> np.ndarray:
+    """A plain array, in which cells that were masked are None."""
+    mask = np.ma.getmask(X)
+    X = np.asarray(X)
+    if mask is not np.ma.nomask:
+        X = X.astype(object)
+        X[mask] = None
+    return X
 
 
 def _open_array(X: Any) -> Table:
     if X.dtype.kind == "c":
         raise InputError(f"Complex data not supported: X holds {X.dtype}")
     check_shape(X.shape)
-    mask = np.ma.getmask(X)
-    X = np.asarray(X)
-    if mask is not np.ma.nomask:
-        X = X.astype(object)
-        X[mask] = None
+    X = unmasked(X)
     return Table("array", None, X.shape, lambda j: X[:, j], read_array)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from decimal import Decimal
 from importlib import import_module
 from itertools import chain
 from operator import attrgetter
@@ -14,7 +15,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..exceptions import InputError, MissingExtraError
-from .cells import Content, read_array, read_integers, read_levels, read_objects, refusal, shown
+from .cells import (
+    Content,
+    may_be_rounded,
+    read_array,
+    read_integers,
+    read_levels,
+    read_objects,
+    refusal,
+    shown,
+)
 
 BACKENDS = ("pandas", "polars", "pyarrow", "array", "dicts")
 _TABLES = "a data frame, an array with two axes, or a list of dicts or of lists"
@@ -309,6 +319,8 @@ def _read_polars(column: Any, where: str) -> Content:
         return read_integers(column.fill_null(0).to_numpy(), missing)
     if dtype.is_numeric() or dtype == pl.Boolean:
         values = column.cast(pl.Float64).to_numpy()
+        if dtype.is_decimal() and may_be_rounded(values):
+            return read_objects(column.to_list(), where)
         return Content("bool", values) if dtype == pl.Boolean else read_array(values, where)
     if dtype.is_nested() or dtype in (pl.Time, pl.Binary):
         raise refusal(where, dtype)
@@ -338,9 +350,12 @@ def _read_arrow(column: Any, where: str) -> Content:
     if kind.is_nested(dtype) or kind.is_time(dtype):
         raise refusal(where, dtype)
     try:
-        if kind.is_decimal(dtype):
-            column = column.cast(pa.float64())
-        return read_array(column.to_numpy(zero_copy_only=False), where)
+        if not kind.is_decimal(dtype):
+            return read_array(column.to_numpy(zero_copy_only=False), where)
+        values = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        if may_be_rounded(values):
+            return read_objects(column.to_pylist(), where)
+        return read_array(values, where)
     except pa.ArrowException as error:
         raise refusal(where, dtype) from error
 
@@ -398,19 +413,18 @@ def make_table(backend: str, names: Sequence[str | int], columns: Sequence[np.nd
         raise MissingExtraError(
             f"the table to be made is one of {backend}, as that of the fit: pip install {backend}"
         ) from error
-    if backend == "pandas":
-        pairs = zip(names, columns, strict=True)
-        series = {name: _as_series(library, column) for name, column in pairs}
-        return library.DataFrame(series)
-    if backend == "polars":
-        listed = (column.tolist() if column.dtype == object else column for column in columns)
-        texts = map(str, names)
-        return library.DataFrame(
-            [library.Series(n, c, nan_to_null=True) for n, c in zip(texts, listed, strict=True)]
-        )
-    return library.table(
-        [library.array(column, from_pandas=True) for column in columns], names=list(map(str, names))
-    )
+    try:
+        if backend == "pandas":
+            table = library.DataFrame({j: _as_pandas(library, c) for j, c in enumerate(columns)})
+            table.columns = library.Index(names, dtype=None if are_texts(names) else object)
+            return table
+        texts = list(map(str, names))
+        if backend == "polars":
+            pairs = zip(texts, columns, strict=True)
+            return library.DataFrame([_as_polars(library, *pair) for pair in pairs])
+        return library.table([_as_arrow(library, column) for column in columns], names=texts)
+    except (OverflowError, TypeError, ValueError) as error:  # one that came later, of another kind
+        raise InputError(f"a cell or name has no place in a table of {backend}: {error}") from error
 
 
 def _as_objects(column: np.ndarray) -> list[Any]:
@@ -418,10 +432,54 @@ def _as_objects(column: np.ndarray) -> list[Any]:
     return [None if cell != cell else cell for cell in column.tolist()]
 
 
-def _as_series(pd: Any, column: np.ndarray) -> Any:
+def are_texts(cells: Iterable[Any]) -> bool:
+    """Whether cells that are strings can be written: half of a pair of characters cannot."""
+    try:
+        "".join(cell for cell in cells if isinstance(cell, str)).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _as_pandas(pd: Any, column: np.ndarray) -> Any:
     if column.dtype != object:
         return pd.Series(column)
     cells = column.tolist()
     kinds = set(map(type, cells)) - {type(None)}
     dtypes = {bool: "boolean", int: object}  # what pandas would make numbers of if one is missing
+    if kinds == {str} and not are_texts(cells):
+        return pd.Series(cells, dtype=object)
     return pd.Series(cells, dtype=dtypes.get(kinds.pop()) if len(kinds) == 1 else None)
+
+
+def _as_polars(pl: Any, name: str, column: np.ndarray) -> Any:
+    if column.dtype != object:
+        return pl.Series(name, column, nan_to_null=True)
+    cells = column.tolist()
+    return pl.Series(
+        name, cells, dtype=_holding(cells, ("Int64", "UInt64", "Int128", "UInt128"), pl)
+    )
+
+
+def _as_arrow(pa: Any, column: np.ndarray) -> Any:
+    if column.dtype != object:
+        return pa.array(column, from_pandas=True)
+    cells = column.tolist()
+    dtype = _holding(cells, ("int64", "uint64"), pa)
+    if dtype is None and any(type(cell) is int for cell in cells):  # of more bits than any type has
+        cells = [None if cell is None else Decimal(cell) for cell in cells]
+    return pa.array(cells, dtype)
+
+
+def _holding(cells: list[Any], names: Sequence[str], library: Any) -> Any:
+    """The first type that holds the cells, if they are whole numbers, and there is one."""
+    seen = [cell for cell in cells if cell is not None]
+    if set(map(type, seen)) != {int}:
+        return None
+    for name in names:
+        bits, signed = int(name.lower().lstrip("uint")), not name.lower().startswith("u")
+        low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if signed else (0, 2**bits)
+        if low <= min(seen) and max(seen) < high:
+            dtype = getattr(library, name)
+            return dtype() if library.__name__ == "pyarrow" else dtype
+    return None

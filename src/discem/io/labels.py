@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..exceptions import InputError
-from .cells import LARGEST, first, is_inexact, is_missing, shown
+from .cells import LARGEST, first, is_inexact, is_missing, shown, with_unit
 from .frames import cells_of
 
 _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (  # the first that fits: True is an int, too
@@ -258,11 +258,9 @@ def _read_dates(cells: list[Any], types: set[type], what: str) -> np.ndarray:
 
 def _plain_time(cell: Any) -> Any:
     """A date or a duration, as long as it is."""
+    cell = with_unit(cell)
     if isinstance(cell, np.generic):
         return cell
-    for name in ("to_datetime64", "to_timedelta64"):  # of pandas, with its own unit
-        if hasattr(cell, name):
-            return getattr(cell, name)()
     return np.timedelta64(cell, "us") if isinstance(cell, timedelta) else np.datetime64(cell)
 
 

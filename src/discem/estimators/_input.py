@@ -25,6 +25,7 @@ from ..io.labels import known_labels, missing_labels, places_of, read_labels
 from ..io.table_files import in_place
 from ..targets import UNKNOWN, UNLABELLED, Targets, label_sets, labels, soft_labels
 
+_NO_DATES = "make numbers of them, such as days since one"
 _ROWS = list | tuple | np.ndarray
 _SETS = set | frozenset
 
@@ -138,6 +139,7 @@ def read_X(estimator, X, accepts: Accepts, fresh: bool) -> tuple[Any, dict[str, 
 def check_X(estimator, X, accepts: Accepts, reset: bool):
     """A float64 matrix (dense, or CSR where sparse ones are accepted) of acceptable values."""
     _check_table(X)
+    X = _without_objects(estimator, X)
     try:
         X = validate_data(
             estimator,
@@ -148,14 +150,14 @@ def check_X(estimator, X, accepts: Accepts, reset: bool):
             order="C",
             ensure_all_finite=False,
         )
-    except (TypeError, ValueError) as error:
-        refused = "could not convert" in str(error) or "float() argument" in str(error)
-        cell = _first_other(X) if refused else None
+    except MemoryError:
+        raise
+    except Exception as error:  # libraries of data frames have their own
+        cell = None if sp.issparse(X) else _first_other(X)
         if cell is None:
-            raise
+            refused = NoNumberError if isinstance(error, TypeError) else InputError
+            raise refused(str(error)) from error
         row, column, value = cell
-        if is_missing(value) and hasattr(X, "notna"):  # pandas.NA, in a column of objects
-            return check_X(estimator, X.where(X.notna(), np.nan), accepts, reset)
         where = _place(estimator, row, column)
         if isinstance(value, str):
             raise InputError(f"X has the text {value!r} at {where}: expected a number") from error
@@ -163,27 +165,66 @@ def check_X(estimator, X, accepts: Accepts, reset: bool):
     return check_values(estimator, X, accepts)
 
 
+def _without_objects(estimator, X):
+    """Cells that are objects, in which what is missing is NaN; dates, of which NumPy would make
+    numbers, are refused.
+    """
+    X = unmasked(X) if isinstance(X, np.ma.MaskedArray) else X
+    dtypes = getattr(X, "dtypes", [getattr(X, "dtype", np.dtype(object))])
+    if sp.issparse(X) or all(getattr(dtype, "kind", "") != "O" for dtype in dtypes):
+        return X
+    cells = _as_objects(X)
+    if cells is None or set(map(type, cells.ravel().tolist())) <= {int, float, bool, str}:
+        return X
+    missing = []
+    for place, cell in np.ndenumerate(cells):
+        if is_missing(cell):
+            missing.append(place)
+        elif isinstance(cell, np.datetime64 | np.timedelta64):
+            where = _place(estimator, *place)
+            raise InputError(f"X has the date or time {cell!r} at {where}: {_NO_DATES}")
+    if not missing:
+        return X
+    cells[tuple(zip(*missing, strict=True))] = np.nan
+    if hasattr(X, "iloc"):
+        return type(X)(cells, columns=X.columns, index=X.index, dtype=object)
+    return cells
+
+
+def _as_objects(X) -> np.ndarray | None:
+    """The cells of a table as they are; None if they are not to be had."""
+    try:
+        cells = np.array(X, dtype=object)
+    except MemoryError:
+        raise
+    except Exception:  # rows of several lengths, say, or what NumPy has no type for
+        return None
+    return cells if cells.ndim == 2 else None
+
+
 def _check_table(X) -> None:
     """Refuse tables that would be taken for something else, or be refused without a reason."""
     if hasattr(X, "collect"):
         raise InputError(f"X is a {type(X).__name__}, whose rows are not there yet: collect() them")
-    if not hasattr(X, "columns"):
+    names, _ = columns_of(X) or ([], None)
+    if not names:
         _check_kind("X", getattr(X, "dtype", None))
         return
-    names = list(X.columns)
     if len(set(names)) < len(names):
         ((name, _),) = Counter(names).most_common(1)
         raise InputError(f"X has two columns of the name {name!r}")
-    for name, dtype in zip(names, getattr(X, "dtypes", ()), strict=False):
+    dtypes = getattr(X, "dtypes", None)
+    for name, dtype in zip(names, X.schema.types if dtypes is None else dtypes, strict=False):
         _check_kind(f"column {name!r} of X", dtype)
 
 
 def _check_kind(what: str, dtype) -> None:
     """Dates are no numbers: their unit, and where they start, are anybody's."""
-    if getattr(dtype, "kind", "") in ("m", "M") or getattr(dtype, "is_temporal", bool)():
-        raise InputError(
-            f"{what} holds dates or times ({dtype}): make numbers of them, such as days since one"
-        )
+    if hasattr(dtype, "categories"):  # of pandas
+        dtype = getattr(dtype.categories, "dtype", dtype)
+    times = str(dtype).startswith(("timestamp", "date", "time", "duration"))  # of pyarrow, too
+    if getattr(dtype, "kind", "") in ("m", "M") or getattr(dtype, "is_temporal", bool)() or times:
+        raise InputError(f"{what} holds dates or times ({dtype}): {_NO_DATES}")
 
 
 def _is_ready(X, accepts: Accepts) -> bool:
@@ -502,12 +543,12 @@ def _place(estimator, row: int, column: int) -> str:
 
 def _first_other(X) -> tuple[int, int, Any] | None:
     """The first cell of a table that is not a number."""
-    cells = np.asarray(X, dtype=object)
-    if cells.ndim != 2:
+    cells = _as_objects(X)
+    if cells is None:
         return None
     for (row, column), value in np.ndenumerate(cells):
         try:
             float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             return row, column, value
     return None

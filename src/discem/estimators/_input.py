@@ -26,7 +26,6 @@ from ..io.table_files import in_place
 from ..targets import UNKNOWN, UNLABELLED, Targets, label_sets, labels, soft_labels
 
 _NO_DATES = "make numbers of them, such as days since one"
-_ROWS = list | tuple | np.ndarray
 _SETS = set | frozenset
 
 
@@ -297,7 +296,7 @@ def _matrix(y: Any) -> Any:
         cells = cells_of(column(0), "y")
         y = np.empty((len(cells), 1), dtype=object)
         y[:, 0] = cells
-    if isinstance(y, list | tuple) and any(isinstance(row, _ROWS) for row in y):
+    if isinstance(y, list | tuple) and any(map(_is_row, y)):
         y = _stack_rows(y)
     if sp.issparse(y):
         raise InputError("y is a sparse matrix: give it as an array, by toarray()")
@@ -313,10 +312,15 @@ def _matrix(y: Any) -> Any:
     return y
 
 
+def _is_row(cells: Any) -> bool:
+    """Whether it is the part of a matrix: a masked cell is an array, too, but has no length."""
+    return isinstance(cells, list | tuple) or (isinstance(cells, np.ndarray) and cells.ndim > 0)
+
+
 def _stack_rows(y: Any) -> np.ndarray:
     """Rows that are lists as a matrix."""
     for row, cells in enumerate(y):
-        if not isinstance(cells, type(y[0])) or len(cells) != len(y[0]):
+        if _is_row(cells) != _is_row(y[0]) or (_is_row(cells) and len(cells) != len(y[0])):
             raise InputError(
                 f"y has {shown(cells)} in row {row} and {shown(y[0])} in row 0: give a label, a "
                 "set of labels, or one share of each class, for every row"

@@ -243,7 +243,7 @@ def _read_dates(cells: list[Any], types: set[type], what: str) -> np.ndarray:
                 f"{what} has {shown(cell)} in row {row}, a time with a time zone, which labels do "
                 "not keep: make them texts, or leave the zone out"
             )
-    labels = [None if cell is None else _plain_time(cell) for cell in cells]
+    labels = [None if cell is None else _plain_time(cell, what) for cell in cells]
     dtypes = dict.fromkeys(label.dtype for label in labels if label is not None)
     own = [
         [row for row, each in enumerate(labels) if each is not None and each.dtype == dtype]
@@ -256,12 +256,19 @@ def _read_dates(cells: list[Any], types: set[type], what: str) -> np.ndarray:
     return vector
 
 
-def _plain_time(cell: Any) -> Any:
+def _plain_time(cell: Any, what: str) -> Any:
     """A date or a duration, as long as it is."""
     cell = with_unit(cell)
     if isinstance(cell, np.generic):
         return cell
-    return np.timedelta64(cell, "us") if isinstance(cell, timedelta) else np.datetime64(cell)
+    if isinstance(cell, timedelta):
+        length = cell // timedelta(microseconds=1)  # NumPy would wrap around
+        if length in _IN64:
+            return np.timedelta64(length, "us")
+        if length % 10**6:
+            raise InputError(f"{what} has {shown(cell)}, too long for microseconds: round it")
+        return np.timedelta64(length // 10**6, "s")
+    return np.datetime64(cell)
 
 
 _READERS: dict[str, Callable[[list[Any], set[type], str], np.ndarray]] = {

@@ -133,7 +133,7 @@ def read_array(cells: np.ndarray, where: str) -> Content:
         case "M":
             return Content("date", _as_days(cells, where))
         case "m":
-            return Content("duration", _as_days(cells, where))
+            return Content("duration", _lengths(_as_days(cells, where), where))
         case "c":
             raise InputError(f"Complex data not supported: {where} holds {cells.dtype}")
         case "O" | "U" | "T":
@@ -239,6 +239,14 @@ def _as_days(cells: np.ndarray, where: str, rows: Sequence[int] | None = None) -
     return days
 
 
+def _lengths(days: np.ndarray, where: str) -> np.ndarray:
+    """Durations, if they can be given back."""
+    beyond = np.abs(days) > _LONGEST
+    if beyond.any():
+        raise InputError(f"{where} holds more than {_LONGEST:g} days in row {first(beyond)}")
+    return days
+
+
 def _beyond_calendars(where: str, row: int) -> InputError:
     return InputError(f"{where} holds a date beyond the years 1 to 9999 in row {row}")
 
@@ -269,8 +277,10 @@ def read_objects(cells: list[Any], where: str) -> Content:
         raise _unlike(cells, kinds, where)
     if found == {"level"}:
         return _read_names(cells)
-    if found in ({"date"}, {"duration"}):
-        return Content(found.pop(), _read_times(cells, where))
+    if found == {"date"}:
+        return Content("date", _read_times(cells, where))
+    if found == {"duration"}:
+        return Content("duration", _lengths(_read_times(cells, where), where))
     values = _bounded(as_floats(cells), where)
     if found == {"bool"}:
         return Content("bool", values)

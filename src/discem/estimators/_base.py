@@ -283,7 +283,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         X : array-like or data frame of shape (n_samples, n_features)
             With `engine`, also a collection of dask; then `y` and `sample_weight` may be, too.
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
-            Labels, with None or NaN for an unlabelled row (which is learnt through its NLL). A
+            Labels, with None, NaN or NaT for an unlabelled row, which is learnt through its NLL. A
             matrix gives label sets (booleans) or soft labels (shares that sum to 1); the classes
             are then 0, 1, ...
         sample_weight : array-like of shape (n_samples,), optional

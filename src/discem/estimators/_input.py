@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from decimal import Decimal
 from difflib import get_close_matches
 from fractions import Fraction
@@ -21,11 +22,12 @@ from ..exceptions import InputError, NoNumberError, OptionError, UnknownOptionEr
 from ..families import Accepts
 from ..io.cells import LARGEST, as_floats, first, is_missing, shown
 from ..io.frames import cells_of, columns_of, unmasked
-from ..io.labels import known_labels, missing_labels, places_of, read_labels
+from ..io.labels import ONCE, known_labels, missing_labels, places_of, read_labels
 from ..io.table_files import in_place
 from ..targets import UNKNOWN, UNLABELLED, Targets, label_sets, labels, soft_labels
 
 _NO_DATES = "make numbers of them, such as days since one"
+_ROWS = list | tuple | np.ndarray
 _SETS = set | frozenset
 
 
@@ -296,7 +298,7 @@ def _matrix(y: Any) -> Any:
         cells = cells_of(column(0), "y")
         y = np.empty((len(cells), 1), dtype=object)
         y[:, 0] = cells
-    if isinstance(y, list | tuple) and any(map(_is_row, y)):
+    if isinstance(y, list | tuple) and _has(y, _ROWS) and any(map(_is_row, y)):
         y = _stack_rows(y)
     if sp.issparse(y):
         raise InputError("y is a sparse matrix: give it as an array, by toarray()")
@@ -314,7 +316,12 @@ def _matrix(y: Any) -> Any:
 
 def _is_row(cells: Any) -> bool:
     """Whether it is the part of a matrix: a masked cell is an array, too, but has no length."""
-    return isinstance(cells, list | tuple) or (isinstance(cells, np.ndarray) and cells.ndim > 0)
+    return isinstance(cells, _ROWS) and getattr(cells, "ndim", 1) > 0
+
+
+def _has(cells: Sequence[Any], kinds: Any) -> bool:
+    """Whether one of the cells is of some kinds; there are many cells, and of few types."""
+    return any(issubclass(each, kinds) for each in set(map(type, cells)))
 
 
 def _stack_rows(y: Any) -> np.ndarray:
@@ -325,6 +332,10 @@ def _stack_rows(y: Any) -> np.ndarray:
                 f"y has {shown(cells)} in row {row} and {shown(y[0])} in row 0: give a label, a "
                 "set of labels, or one share of each class, for every row"
             )
+    with suppress(ValueError):  # of cells that are lists
+        plain = np.asarray(y)
+        if plain.ndim == 2 and plain.dtype.kind in "buif":
+            return plain
     matrix = np.empty((len(y), len(y[0])), dtype=object)
     for row, cells in enumerate(y):
         for column, cell in enumerate(cells):
@@ -400,7 +411,7 @@ def _named_columns(y) -> Shares | None:
 def _sets(y) -> Shares | None:
     """Of a vector in which some answers are sets; a label is a set of one, None is no answer."""
     cells = cells_of(y, "y")
-    if isinstance(cells, np.ndarray) or not any(isinstance(each, _SETS) for each in cells):
+    if isinstance(cells, np.ndarray) or not _has(cells, _SETS):
         return None
     given: list[Any] = []
     rows: list[int] = []
@@ -506,7 +517,7 @@ def _codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     codes, known = np.full(len(y), UNLABELLED, dtype=np.int64), known_labels(y)
     place = places_of(known, classes)
     place = np.where(place < 0, UNKNOWN, place)
-    if y.dtype == object:  # what is known is each label once
+    if y.dtype.kind in ONCE:
         code_of = dict(zip(known.tolist(), place.tolist(), strict=True))
         return np.array([code_of.get(label, UNLABELLED) for label in y.tolist()], dtype=np.int64)
     codes[~missing_labels(y)] = place

@@ -254,9 +254,9 @@ class TextClassifier(Preset):
         X : iterable of documents, each a text or a list of words
             With `engine`, also a bag, a series or an array of dask; then `y` and `sample_weight`
             may be, too.
-        y : array-like of shape (n_documents,) or (n_documents, n_classes)
-            Labels, with None or NaN for an unlabelled document; or label sets, or soft labels, see
-            `MultinomialNB`.
+        y : array-like of shape (n_documents,), of sets of labels, or frame of shares by class
+            Labels, with None or NaN for an unlabelled document; sets of labels that are possible;
+            or a frame whose columns are the classes, with the share of each.
         sample_weight : array-like of shape (n_documents,), optional
 
         Returns

@@ -1,8 +1,8 @@
 """The cells of one column as numbers, or as codes of levels, whatever held them.
 
-Missing are NaN, None, NaT and the NA of pandas. Dates are days since 1970-01-01 UTC, durations are
-days. A column with whole numbers beyond 2**53 holds names rather than numbers, for as floats they
-could not be told apart: its cells are levels.
+NaN, None, NaT, the NA of pandas and masked cells are missing. Dates are days since 1970-01-01 UTC,
+durations are days. The cells of a column are levels if all are whole numbers and some are beyond
+2**53: floats could not tell them apart. This holds for integers, decimals and fractions.
 """
 
 from __future__ import annotations

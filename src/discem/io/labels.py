@@ -31,6 +31,7 @@ _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (  # the first that fits: Tru
 _OF_ARRAYS = {"U": "text", "S": "bytes", "M": "time", "m": "duration"} | dict.fromkeys(
     "biufO", "number"
 )
+ONCE = "OUS"  # kinds of arrays of which `known_labels` has each label once
 _DAYS = ("Y", "M", "W", "D")  # units of dates that have no time of the day
 _A_LABEL = "a label is a text, a whole number, a boolean or a date"
 _IN64, _IN64U = range(-(2**63), 2**63), range(2**64)
@@ -48,8 +49,8 @@ def read_labels(y: Any, what: str = "y") -> np.ndarray:
     cells = cells_of(y, what)
     if isinstance(cells, np.ndarray):
         return _read_array(cells, what)
-    types = set(map(type, cells))
-    if not types <= {str, int, bool}:
+    types = set(map(type, cells)) - {type(None)}
+    if not types <= {str, int, bool}:  # of which none stands for nothing
         cells = [None if is_missing(cell) else cell for cell in cells]
         types = set(map(type, cells)) - {type(None)}
     kinds = {each: _kind_of(each) for each in types}
@@ -77,11 +78,14 @@ def missing_labels(y: np.ndarray) -> np.ndarray:
 
 
 def known_labels(y: np.ndarray) -> np.ndarray:
-    """The labels of a vector that are there, each at least once, in an array of their own type."""
-    if y.dtype == object:
-        known = [label for label in dict.fromkeys(y.tolist()) if label is not None]
-        return read_labels(known) if known else np.zeros(0)
-    return y[~missing_labels(y)]
+    """The labels of a vector that are there, in an array of their own type.
+
+    Texts and objects are few, and slow to compare: each of them is there once.
+    """
+    if y.dtype.kind not in ONCE:
+        return y[~missing_labels(y)]
+    known = [label for label in dict.fromkeys(y.tolist()) if label is not None]
+    return read_labels(known) if known else np.zeros(0)
 
 
 def with_missing(labels: np.ndarray, n: int) -> np.ndarray:

@@ -120,6 +120,10 @@ HELD = {
     "decimals of pyarrow": pa.array(five(Decimal(2**53 + 1), Decimal(2**53), None)),
     "texts of NumPy": np.array(five("a", "b", None), dtype=np.dtypes.StringDType(na_object=None)),
     "a frame of one column": pl.DataFrame({"y": five(*BIG, None)}),
+    "nanoseconds in a frame": pd.DataFrame({"y": np.array(five(5, 6, 5), dtype="M8[ns]")}),
+    "nanoseconds that are masked": np.ma.array(
+        np.array(five(5, 6, 7), dtype="M8[ns]"), mask=[0, 0, 0, 0, 1]
+    ),
     "a table of one column": pa.table({"y": five(*BIG, None)}),
     "values of a dict": dict(enumerate(five(*BIG, 1))).values(),
 }
@@ -129,7 +133,8 @@ HELD = {
 @pytest.mark.parametrize("holder", HELD)
 def test_whatever_holds_labels(holder):
     model = fitted(HELD[holder])
-    assert len(model.classes_) == 3 if holder == "values of a dict" else 2
+    assert len(model.classes_) == (3 if holder == "values of a dict" else 2)
+    assert (model.classes_.dtype.kind == "M") == holder.startswith("nanoseconds")
     assert len(set(model.predict(X[1:4]).tolist())) == 2
 
 
@@ -162,6 +167,7 @@ BAD = {
     "records": (np.zeros(5, dtype=[("a", int)]), "y holds"),
     "dicts": ([{"a": 1.0}] * 5, r"has \{'a': 1.0\} in row 0"),
     "lists": (pa.array([["a"]] * 5), r"has \['a'\] in row 0"),
+    "a column of lists": (pa.table({"y": [["a"]] * 5}), r"has \['a'\] in row 0"),
     "rows of several lengths": ([[1], [1, 2], [1], [2], [2]], r"has \[1, 2\] in row 1"),
     "lists and sets": ([{1}, [1], {2}, {2}, {1}], r"has \[1\] in row 1"),
     "a text": ("abcde", "1d array or a list, got 'abcde'"),
@@ -172,6 +178,7 @@ BAD = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:A column-vector y")
 @pytest.mark.parametrize("kind", BAD)
 def test_what_is_no_label_is_named(kind):
     y, message = BAD[kind]

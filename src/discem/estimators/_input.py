@@ -295,9 +295,10 @@ def _matrix(y: Any) -> Any:
     if column is not None and len(names) > 1:
         y = _stacked([_share_column(column(j), f"column {names[j]!r}") for j in range(len(names))])
     elif column is not None and names:
-        cells = cells_of(column(0), "y")
-        y = np.empty((len(cells), 1), dtype=object)
-        y[:, 0] = cells
+        y = cells_of(column(0), "y")
+        if isinstance(y, list):
+            y = np.fromiter(y, dtype=object, count=len(y))
+        y = y[:, None]
     if isinstance(y, list | tuple) and _has(y, _ROWS) and any(map(_is_row, y)):
         y = _stack_rows(y)
     if sp.issparse(y):

@@ -218,11 +218,11 @@ def columns_of(frame: Any) -> tuple[list[Any], Callable[[int], Any]] | None:
 
 
 def unmasked(X: np.ndarray) -> np.ndarray:
-    """A plain array, in which cells that were masked are None."""
+    """A plain array, in which cells that were masked are None, or NaT."""
     mask = np.ma.getmask(X)
     X = np.asarray(X)
     if mask is not np.ma.nomask:
-        X = X.astype(object)
+        X = X.copy() if X.dtype.kind in "mM" else X.astype(object)
         X[mask] = None
     return X
 

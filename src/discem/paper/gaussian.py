@@ -19,7 +19,8 @@ import numpy as np
 from ..exceptions import OptionError
 from . import compiled
 from .classifier import Callback, Classifier, check_projection
-from .losses import NLL, SHORTENED, land, weigh
+from .inside import interior_fraction, land
+from .losses import NLL, SHORTENED, weigh
 from .units import closed_form, moments, units
 
 
@@ -71,12 +72,13 @@ def learn(state, average, prior, rule, X, codes, order, rho, entering, figures):
         # the scores, and the weights that the loss makes of them
         x, mass = X[order[t]], C.sum()
         for k in range(K):
-            a[k], effect[k] = np.log(C[k] / mass), 0.0
+            share, effect[k] = C[k] / mass, 0.0
+            a[k] = np.log(share)
             for j in range(d):
                 if not np.isnan(x[j]):
                     square = min((x[j] - m[k, j]) ** 2 / v[k, j], FAR)
                     a[k] -= 0.5 * (square + np.log(2.0 * np.pi * v[k, j]))
-                    effect[k] += (0.5 + 0.5 * square * square) / (M[j] * C[k] / mass)
+                    effect[k] += (0.5 + 0.5 * square * square) / (M[j] * share)
         weigh(rule.loss, a, codes[order[t]], w, figures)
         w *= rho[t]
         w /= 1.0 + rule.damping * np.sum(np.abs(w) * effect)
@@ -149,27 +151,6 @@ def land_factor(rule, floor, N, m, v, dN, dS, dV):
             variance = max((N * v + f * dV) / new - shift * shift, keep * v)
     m = min(max(m + shift, -WIDE), WIDE)
     return new, m, min(max(variance, NARROW), WIDE * WIDE), shortened
-
-
-@compiled
-def interior_fraction(share, n, s, v):
-    """Return the largest f <= 1 such that a step f * (n, s, v) takes at most `share` of N and v.
-
-    In units of the factor, N becomes c = 1 + f n and the variance (c (1 + f v) - f^2 s^2) / c^2.
-    That the variance stays above 1 - share is a quadratic inequality in f.
-    """
-    keep = 1.0 - share
-    f = -share / n if n < -share else 1.0
-    a, b, c = n * v - s * s - keep * n * n, v + n - 2.0 * keep * n, share  # c + b f + a f^2 >= 0
-    size = max(abs(a), abs(b))
-    if not size < 1e300:
-        return 0.0
-    if size > 0.0:
-        a, b, c = a / size, b / size, c / size
-        inside = b * b - 4.0 * a * c
-        if inside >= 0.0 and np.sqrt(inside) > b:
-            f = min(f, 2.0 * c / (np.sqrt(inside) - b))
-    return f
 
 
 # --- in Python ------------------------------------------------------------------------------------

@@ -78,11 +78,3 @@ def measure(loss, scores, codes, figures):
     w = np.empty(scores.shape[1])
     for i in range(scores.shape[0]):
         weigh(loss, scores[i], codes[i], w, figures)
-
-
-@compiled
-def land(count, change, lowest):
-    """Move a count, but no lower than `lowest`; return it, and 1 if the step was shortened."""
-    if count + change < lowest:
-        return lowest, 1
-    return count + change, 0

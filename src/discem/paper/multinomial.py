@@ -18,7 +18,8 @@ import numpy as np
 from ..exceptions import OptionError
 from . import compiled
 from .classifier import Callback, Classifier, as_csr, check_projection
-from .losses import NLL, SHORTENED, land, weigh
+from .inside import land
+from .losses import NLL, SHORTENED, weigh
 
 PRIORS = {"P1": lambda n_words: 1.0, "P2": lambda n_words: float(np.log(max(n_words, 3)))}
 
@@ -63,7 +64,7 @@ class Rule(NamedTuple):
 def log_joint(state, i, indptr, indices, values, a, product):
     """Algorithm 3: the scores ln p(y=k, d). Returns the length of the document.
 
-    Counts of words that occur once or twice are multiplied, and a logarithm is taken of eight.
+    Words that occur once or twice are multiplied: one logarithm is taken for eight of them.
     """
     N, M, C, clock = state.N, state.M, state.C, state.clock
     scale, gamma, gamma_class = clock[SCALE], clock[GAMMA], clock[GAMMA_CLASS]
@@ -276,7 +277,6 @@ def train(
     Parameters
     ----------
     X : sparse matrix or array of shape (n_documents, n_words)
-        Counts, which may be real numbers.
     y : array-like of shape (n_documents,)
     loss : {"nll", "ncll", "hinge"}
     prior : {"P1", "P2"} or float

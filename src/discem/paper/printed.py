@@ -20,7 +20,8 @@ import numpy as np
 from ..exceptions import OptionError
 from . import compiled
 from .classifier import Callback, as_csr
-from .losses import HINGE, NLL, SHORTENED, best_wrong, land, softmax, weigh
+from .inside import land
+from .losses import HINGE, NLL, SHORTENED, best_wrong, softmax, weigh
 from .multinomial import GAMMA, GAMMA_CLASS, Multinomial, log_joint
 
 

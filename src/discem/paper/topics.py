@@ -19,7 +19,8 @@ import numpy as np
 from ..exceptions import OptionError
 from . import compiled
 from .classifier import Callback, Classifier, as_csr, random_numbers
-from .losses import SHORTENED, land, weigh
+from .inside import land
+from .losses import SHORTENED, weigh
 from .multinomial import GAMMA, GAMMA_CLASS, SCALE, age, movers, new_clock
 from .sampler import gibbs, sample
 

@@ -24,6 +24,8 @@ from .losses import SHORTENED, weigh
 from .multinomial import GAMMA, GAMMA_CLASS, SCALE, age, movers, new_clock
 from .sampler import gibbs, sample
 
+PART = 1000  # documents to score at a time
+
 
 class State(NamedTuple):
     """Expected counts, held as those of `multinomial`."""
@@ -138,10 +140,10 @@ class Topics(Classifier):
 
     def scores(self, X):
         """The estimate of ``ln p(y, d)``, one column a class."""
-        X, rule = as_csr(X), self._rule
-        rows = X.indptr, X.indices, X.data
-        scores, _ = gibbs(self._table(), *rows, rule.alpha, rule.sweeps, rule.seed)
-        return scores + self.class_log_prior_
+        X, p, (*_, alpha, sweeps, seed) = as_csr(X), self._table(), self._rule
+        parts = [X[first : first + PART] for first in range(0, max(X.shape[0], 1), PART)]
+        scores = [gibbs(p, d.indptr, d.indices, d.data, alpha, sweeps, seed)[0] for d in parts]
+        return np.concatenate(scores) + self.class_log_prior_
 
 
 def train(

@@ -16,16 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from . import models
 from ._checks import check_count, check_plain, demand
 from ._kinds import savable
-from .engines import Data, Engine, Rule, Sequential, Shards, check_needs
-from .engines.sequential import measure_all
+from .engines import Data, Engine, Rule, Sequential, Shards
+from .engines.sequential import measure
 from .exceptions import warn
-from .families import family_of
 from .figures import FIGURES, ROWS, SHORTENED, WEIGHT
 from .io.rows import copied, owned
-from .losses import compiled_form
+from .models import Mixture
 from .progress import Progress
 from .schedules import scale, step_sizes
 
@@ -83,7 +81,6 @@ class Learner:
 
     def __init__(self, state: Any, rule: Rule, engine: Engine | None = None):
         self.engine: Engine = engine or Sequential()
-        check_needs(self.engine, state)
         self.state = state
         self.rule = rule
         self.t = 0  # steps taken
@@ -96,7 +93,7 @@ class Learner:
     def model(self) -> Any:
         """The model to predict with: the average of the states where one is kept."""
         if self._model is None:
-            self._model = models.averaged(self.state)
+            self._model = self.state.averaged()
         return self._model
 
     @property
@@ -117,22 +114,19 @@ class Learner:
 
     def restart(self, state: Any) -> None:
         """Go on from another state; where an average was kept, a new one starts."""
-        if models.averages(self.state) and not models.averages(state):
-            state = models.with_average(state, state, 0.0)
+        if self.state.averages and not state.averages:
+            state = state.with_average()
         self.state, self._model = state, None
 
     def own(self) -> None:
         """Let the state be in memory that may be written to; a pickle may have come with a file."""
-        state = owned(self.state)
-        if state is not self.state:
-            self.state, self._model = state, None
+        self.state, self._model = owned(self.state), None
 
     def forget(self, steps: int) -> None:
         """Let the average so far weigh what that of so many steps would, if one is kept."""
-        if models.averages(self.state):
+        if self.state.averages:
             weight = steps * (steps + 1) * (2 * steps + 1) / 6  # the sum of t^2
-            past = models.averaged(self.state)
-            self.state, self._model = models.with_average(self.state, past, weight), None
+            self.state, self._model = self.state.reweighed(weight), None
             self.rule = self.rule._replace(since=self.t - steps)
 
     # --- passes over rows -------------------------------------------------------------------------
@@ -203,34 +197,31 @@ class Learner:
         """What training makes small, by the rows in `order`, at the model as it is."""
         _, losses = self._measure(data, order)
         weight = max(float(data.weights[order].sum()), 1e-300)
-        return Objective(losses, weight, models.penalty(self.model) / self.rule.n)
+        return Objective(losses, weight, self.model.penalty() / self.rule.n)
 
     def _measure(self, data: Data, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Figures of all rows in `order`, and the loss of each."""
-        scores, figures = self.score(data.rows, order), np.zeros(len(FIGURES))
-        losses = np.empty(len(scores))
-        measure_all(
-            scores, data.targets.take(order), compiled_form(self.rule.loss), data.weights[order],
-            *np.empty((2, scores.shape[1])), figures, losses,
-        )  # fmt: skip
-        return figures, losses
+        figures = np.zeros(len(FIGURES))
+        return figures, measure(self.model, self.rule.loss, data, order, figures)
 
     def _summary(self, figures: np.ndarray, data: Any, order: Any) -> Record:
         total = figures[WEIGHT] or max(figures[ROWS], 1.0)  # unlabelled rows have a loss alone
         means = {name: float(figures[FIGURES.index(name)] / total) for name in MEASURED}
-        family = family_of(self.state.features)
+        family = self.state.family
         figures, data, order = data.in_sample(figures, order)
         return means | family.extra_figures(figures, data.rows, order, data.weights)
 
     def _chunk(self, rows: Any) -> int:
         cells = rows.n_cells / max(rows.n_rows, 1)
-        return max(int(_WORK / max(cells * models.work_per_cell(self.state), 1.0)), 1)
+        return max(int(_WORK / max(cells * self.state.work_per_cell, 1.0)), 1)
 
     # --- files ------------------------------------------------------------------------------------
 
     def check(self, n_classes: int, n_features: Any) -> None:
         """Refuse what training cannot have left; it may come from anywhere."""
-        models.check(self.state, n_classes, n_features)
+        kind = type(self.state).__name__
+        demand(isinstance(self.state, Mixture), f"it holds a {kind} where a model belongs")
+        self.state.check(n_classes, n_features)
         demand(isinstance(self.rule, Rule), "it has no rule to learn by")
         self.rule.check(self.t)
         check_count("epochs", self.epochs)
@@ -443,7 +434,7 @@ class Guard:
         if not self.active:
             return False
         now = None
-        if models.averages(self.learner.state):
+        if self.learner.state.averages:
             now = self.learner.objective(self.data, self.sample)
             record["objective"] = now.value
             suspect = not now.rise(self.begun)[0] <= 0  # also if it is not a number
@@ -490,7 +481,7 @@ class Guard:
     def _begin_again(self) -> None:
         """From the best average, if one is kept: the states that it is of lay about it."""
         self._go_back()
-        if models.averages(self.learner.state):
+        if self.learner.state.averages:
             self.learner.restart(self.learner.model)
         rule = self.learner.rule
         self.learner.rule = rule._replace(

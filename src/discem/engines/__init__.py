@@ -1,6 +1,6 @@
 """Engines: how the one update is run."""
 
-from ._protocol import Data, Done, Engine, Rule, check_needs
+from ._protocol import Data, Done, Engine, Rule
 from .dask import (
     Dask,
     Session,
@@ -24,7 +24,6 @@ __all__ = [
     "Shards",
     "Threads",
     "balanced",
-    "check_needs",
     "count_jobs",
     "is_skewed",
     "join_targets",

@@ -9,8 +9,6 @@ import numpy as np
 
 from .._checks import check_count, check_number, demand
 from .._kinds import savable
-from ..exceptions import OptionError
-from ..families import Family, family_of
 from ..losses import resolve_loss
 from ..projections import check_projection
 from ..schedules import Schedule, step_sizes
@@ -23,6 +21,10 @@ class Data(NamedTuple):
     rows: Any  # as the family views them
     targets: Targets
     weights: np.ndarray
+
+    def take(self, chosen: Any) -> Data:
+        """Some of the rows, and what is known of them."""
+        return Data(self.rows.take(chosen), self.targets.take(chosen), self.weights[chosen])
 
     def in_sample(self, figures: np.ndarray, order: Any) -> tuple[np.ndarray, Data, Any]:
         """Figures of a pass, and rows that tell what it was of: here, all of them."""
@@ -64,8 +66,6 @@ class Done(NamedTuple):
 class Engine(Protocol):
     """Runs the update. It knows neither which loss nor which model it runs."""
 
-    needs: tuple[str, ...]  # of a family: compiled functions or methods of its record
-
     def learn(
         self,
         state: Any,
@@ -87,14 +87,3 @@ class Engine(Protocol):
     def score(self, model: Any, rows: Any, order: np.ndarray | None = None) -> np.ndarray:
         """The scores ``ln p(y=k, x)`` of all rows, or of those in `order`, as (n, K)."""
         ...
-
-
-def check_needs(engine: Engine, model: Any) -> None:
-    """See that the family of a model has all that the engine needs."""
-    family: Family = family_of(model.features)
-    missing = [name for name in engine.needs if not family.provides(name)]
-    if missing:
-        raise OptionError(
-            f"the family {family.name!r} lacks {', '.join(missing)}, "
-            f"which the engine {type(engine).__name__} needs"
-        )

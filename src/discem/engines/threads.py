@@ -18,12 +18,11 @@ from typing import Any
 import numpy as np
 
 from ..exceptions import OptionError
-from ..families import family_of
 from ..figures import FIGURES
 from ..io.rows import copied
-from ..models import make_room, mean_of, n_classes, work_per_cell
+from ..models import mean_of
 from ._protocol import Data, Done, Engine, Rule
-from .sequential import Part, Sequential, score_all, take_steps
+from .sequential import Part, Sequential, take_steps
 
 _PAYS = 2.0  # visits of a part for each number of the state, which is copied and averaged
 _FIRST, _LATER = 4.0, 30.0  # .. in a round, where rows are many: the first ones, and the longest
@@ -41,8 +40,6 @@ class Threads(Sequential):
         The most threads, and parts, there are.
     """
 
-    needs: tuple[str, ...] = (*Sequential.needs, "mean_of")
-
     def __init__(self, n_jobs: int):
         self.n_jobs = n_jobs
 
@@ -51,10 +48,10 @@ class Threads(Sequential):
 
     def parts(self, state: Any, rows: Any, n_rows: int) -> int:
         """In how many parts so many rows are learnt: as many as are worth it."""
-        family = family_of(state.features)
+        family = state.family
         least = max(family.least_visits, _PAYS * _size(state))
         visits = n_rows * _visits_per_row(state, rows)
-        few = max(family.least_rows, _OF_A_CLASS * n_classes(state))
+        few = max(family.least_rows, _OF_A_CLASS * state.n_classes)
         return max(min(self.n_jobs, int(visits / least), n_rows // few), 1)
 
     def learn(
@@ -73,9 +70,10 @@ class Threads(Sequential):
 
         def train(place: int, first: int, last: int) -> tuple[Any, int, np.ndarray]:
             """A state that has learnt a part of a round, the rows of it, and their figures."""
-            own, seen = copied(state), copied(np.zeros(len(FIGURES)))
+            own, seen = copied(state), np.zeros(len(FIGURES))
             rows = _deal(order[first:last], rule.batch, place, parts)
-            for _ in take_steps(own, rule, t, data, rows, seen, chunk, Part(place, parts)):
+            steps = take_steps(own, rule, t, data, rows, seen, chunk, Part(place, parts))
+            for own, _ in steps:
                 if stop.is_set():
                     break
             return own, len(rows), seen
@@ -87,7 +85,7 @@ class Threads(Sequential):
                     jobs = [pool.submit(train, place, first, last) for place in range(parts)]
                     ends = [job.result() for job in jobs]
                     states, sizes, seen = zip(*ends, strict=True)
-                    state = mean_of(states, sizes, pool.map)
+                    state = mean_of(states, sizes)
                     del jobs, ends, states
                     for each in seen:
                         figures += each
@@ -113,7 +111,7 @@ class Threads(Sequential):
         interruption to be heard.
         """
         rows_of_state = _size(state) / _visits_per_row(state, data.rows)
-        few = family_of(state.features).least_rows / 4
+        few = state.family.least_rows / 4
         least = max(dear * _FIRST * rows_of_state, dear * few, rule.batch)
         most, begins = max(_LATER * rows_of_state, chunk or n_rows, least), [0]
         while begins[-1] < n_rows:
@@ -132,17 +130,10 @@ class Threads(Sequential):
         parts = min(self.n_jobs, parts, len(chosen))
         if parts < 2:
             return super().score(model, rows, chosen)
-        scores, ends = np.empty((len(chosen), n_classes(model))), np.arange(parts + 1)
-        ends = ends * len(chosen) // parts
-
-        def write(place: int) -> None:
-            own = slice(ends[place], ends[place + 1])
-            score_all(model, rows, chosen[own], make_room(model, rows, 1), scores[own])
-
+        shares = np.array_split(chosen, parts)
         with ThreadPoolExecutor(parts) as pool:
-            for _ in pool.map(write, range(parts)):
-                pass
-        return scores
+            score = super().score
+            return np.concatenate(list(pool.map(lambda own: score(model, rows, own), shares)))
 
 
 def _deal(order: np.ndarray, batch: int, place: int, parts: int) -> np.ndarray:
@@ -154,6 +145,8 @@ def _deal(order: np.ndarray, batch: int, place: int, parts: int) -> np.ndarray:
 
 def _size(state: Any) -> int:
     """How many numbers a state holds."""
+    if isinstance(state, dict):
+        state = tuple(state.values())
     if isinstance(state, tuple):
         return sum(_size(part) for part in state)
     return state.size if isinstance(state, np.ndarray) else 0
@@ -161,7 +154,7 @@ def _size(state: Any) -> int:
 
 def _visits_per_row(state: Any, rows: Any) -> float:
     """How many numbers of a model the usual row is held against."""
-    return max(rows.n_cells / max(rows.n_rows, 1) * work_per_cell(state), 1.0)
+    return max(rows.n_cells / max(rows.n_rows, 1) * state.work_per_cell, 1.0)
 
 
 def count_jobs(n_jobs: Any) -> int:

@@ -18,7 +18,7 @@ from .._checks import check_array, check_count, check_number, demand
 from ..calibration import best_temperature
 from ..engines import Data, Rule, Sequential, Shards, with_jobs
 from ..exceptions import InputError, OptionError
-from ..families import Family, family_of
+from ..families import Family
 from ..losses import NLL, Blend, Hinge, resolve_loss
 from ..models import ClassPrior
 from ..projections import Check, Interior, check_projection
@@ -140,7 +140,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
 
     # --- what an estimator says of itself ---------------------------------------------------------
 
-    _model: type = models.NaiveBayes
+    _model: type = models.Mixture
     _step_is_ours = False  # whether the step that is given was chosen by another estimator
     _mixed = False  # whether factors are those of components within classes
     _of_input: tuple[str, ...] = ("feature_names_in_",)  # attributes that not every input gives
@@ -201,9 +201,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         return step
 
     def _family_step(self, family: Family, n: float, state: Any, generative: bool) -> Schedule:
-        counts = models.class_counts(state)
-        shares = counts / counts.sum()
-        return family.auto_step(generative, n, state.features, shares, self._mixed)
+        return family.auto_step(generative, n, state.features, self._mixed)
 
     def _finish(self, batch: Batch, rng) -> None:
         """Add what cannot be learnt row by row."""
@@ -416,7 +414,6 @@ class GenerativeClassifier(Joint, BaseEstimator):
             n=self._spread(self._seen),
             projection=self._resolve_projection(loss, caution=0.0),  # a new class is in a hurry
         )
-        batch.family.prepare(learner.state.features, batch.rows)
         self._watch_order(batch.targets.codes[order])
         learner.batch(Data(batch.rows, batch.targets, batch.weights / self._weight_unit), order)
         return self
@@ -474,7 +471,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         return Batch(X, y, given, weights, targets, known, family, rows, found)
 
     def _known_family(self) -> Family:
-        return family_of(self.learner_.state.features)
+        return self.learner_.state.family
 
     def _known_loss(self) -> Any:
         return resolve_loss(self.loss)
@@ -582,7 +579,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
     def _plan(self, targets: Targets) -> Plan:
         patience = self.n_iter_no_change
         if patience == "auto":
-            calm = models.averages(self.learner_.state) and not self.early_stopping
+            calm = self.learner_.state.averages and not self.early_stopping
             patience = 2 if calm else 10
         return Plan(
             self.max_iter,
@@ -619,7 +616,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
     def grow(self, n_features: int) -> None:
         """Make room for features that the model has not met, if there are so many in all."""
         if n_features > self.n_features_in_:
-            self.learner_.restart(models.with_features(self.learner_.state, n_features))
+            self.learner_.restart(self.learner_.state.with_features(n_features))
             self.n_features_in_ = n_features
 
     def _watch_order(self, codes: np.ndarray) -> None:
@@ -643,8 +640,8 @@ class GenerativeClassifier(Joint, BaseEstimator):
         place = np.minimum(place, len(self.classes_) - 1)
         order = np.where(self.classes_[place] == classes, place, -1)
         state = self.learner_.state
-        mass = float(models.class_counts(state).sum()) / max(self._seen, 1.0)
-        self.learner_.restart(models.with_classes(state, order, mass))
+        mass = float(state.class_counts.sum()) / max(self._seen, 1.0)
+        self.learner_.restart(state.with_classes(order, mass))
         self.learner_.forget(len(self.classes_))  # it is of models that did not know these classes
         self.class_count_ = np.append(self.class_count_, 0.0)[order]
         if self._runs is not None:

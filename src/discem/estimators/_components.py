@@ -13,7 +13,6 @@ from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from .. import models
 from ..engines import Sequential
-from ..families import family_of
 from ..targets import Targets, labels, soft_labels
 
 _CLUSTERED = 3_000  # rows of a class that its components are found on: more move them little
@@ -54,11 +53,16 @@ def collect_nearest(
     rows: Any, targets: Targets, weights: np.ndarray, *, parts: Any, first, n_features: Any
 ) -> models.Tally:
     """Add up statistics by component: in its class, that which makes a row most probable."""
-    scores = Sequential().score(parts, rows)
+    scores = joint_scores(parts, rows)
     places = [scores[:, a:b].argmax(axis=1) for a, b in pairwise(first)]
     components = _name_components(targets, first, places)
-    family = family_of(parts.features)
-    return models.collect(family, rows, components, weights, n_features, int(first[-1]))
+    return models.collect(parts.family, rows, components, weights, n_features, int(first[-1]))
+
+
+def joint_scores(model: Any, rows: Any) -> np.ndarray:
+    """``ln p(y, component, x)`` of all rows, (n, M): those of the model whose classes these are."""
+    alone = np.arange(model.first[-1] + 1)
+    return Sequential().score(model._replace(first=alone), rows)
 
 
 @functools.cache

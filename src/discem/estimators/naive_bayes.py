@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._checks import check_plain, demand
 from .._kinds import savable
 from ..families import FAMILIES, Family, gaussian, words
-from ..families.words import typical_count
+from ..families._counts import typical_count
 from ..losses import NLL, Blend, Hinge, resolve_loss
 from ..priors import Dirichlet
 from ..schedules import Schedule, constant, power
@@ -134,7 +134,7 @@ class CountClassifier(FamilyClassifier):
 
     @property
     def mean_length_(self) -> float:
-        return float(self.learner_.state.features.length[0])
+        return float(self.learner_.state.features.fixed["length"][0])
 
 
 @savable

@@ -15,7 +15,7 @@ from .._checks import check_plain, demand
 from .._kinds import savable
 from ..engines import Data, Rule, Sequential, with_jobs
 from ..exceptions import InputError, OptionError
-from ..families.words import draw_lengths, typical_length
+from ..families._counts import draw_lengths, typical_length
 from ..io.bag import Bag, as_documents
 from ..losses import NLL, Hinge, resolve_loss
 from ..models.topics import (

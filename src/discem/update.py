@@ -1,0 +1,65 @@
+"""The one update of the method, for a batch of rows. A batch of one is the paper's Algorithm 1.
+
+    scores = ln p(y) + sum over blocks of ln p(x | y)
+    W      = clamped posterior - free posterior, times the step size
+    mu     <- inside(mu + sum_i W_ik E[s | x_i, k] - decay mu + pull (alpha - nu mu))
+
+A loss says what W is, a model what E[s | x, k] is, and a projection what it takes to stay inside.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ._arrays import namespace_of
+from .losses import NLL
+from .models import Moves
+from .targets import UNLABELLED, Inferences, Targets, infer
+
+
+class Judged(NamedTuple):
+    """What a loss makes of a batch."""
+
+    losses: Any  # (n,)
+    weights: Any  # (n, K) -d loss / d scores
+    seen: Inferences
+
+
+def judge(loss: Any, scores: Any, targets: Targets) -> Judged:
+    """The loss of each row and its weights; a row without a label is learnt by its NLL."""
+    seen = infer(scores, targets)
+    losses, weights = loss.evaluate(seen)
+    if not targets.certain:
+        xp = namespace_of(scores)
+        nothing = xp.asarray(targets.codes == UNLABELLED)
+        by_nll, given = NLL().evaluate(seen)
+        losses = xp.where(nothing, by_nll, losses)
+        weights = xp.where(nothing[:, None], given, weights)
+    return Judged(losses, weights, seen)
+
+
+def update(
+    model: Any, batch: Any, targets: Targets, weights: Any, rule: Any, rho: float
+) -> tuple[Any, Judged, int]:
+    """Take one step of size `rho` with the mean of a batch of rows, each of a weight.
+
+    Returns the model, what the loss made of the rows before the step, and how many factors had
+    their step shortened.
+    """
+    scores, posterior = model.scores(batch)
+    judged = judge(rule.loss, scores, targets)
+    xp, n = namespace_of(scores), scores.shape[0]
+    weights = xp.asarray(weights)
+    W = judged.weights * (rho / n * weights)[:, None]
+    mean = float(xp.sum(weights)) / n
+    moves = Moves(0.0, rho * mean / rule.n, rho / rule.n, rule.projection)
+    if rule.projection.damping > 0.0:
+        leverage = model.leverage(batch, posterior, W, moves)
+        if leverage is not None:
+            effect = xp.sum(xp.abs(W) * leverage, axis=1)
+            W = W * rule.projection.damp(effect)[:, None]
+    moves = moves._replace(decay=float(xp.sum(W)))
+    model, shortened = model.moved(batch, posterior, W, moves)
+    return model, judged, shortened

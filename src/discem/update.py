@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ._arrays import namespace_of
 from .losses import NLL
 from .models import Moves
@@ -20,15 +18,17 @@ from .targets import UNLABELLED, Inferences, Targets, infer
 
 
 class Judged(NamedTuple):
-    """What a loss makes of a batch."""
+    """What a model and a loss make of a batch of rows."""
 
     losses: Any  # (n,)
     weights: Any  # (n, K) -d loss / d scores
+    posterior: Any  # what the model found of its latent variables
     seen: Inferences
 
 
-def judge(loss: Any, scores: Any, targets: Targets) -> Judged:
+def judge(loss: Any, model: Any, batch: Any, targets: Targets) -> Judged:
     """The loss of each row and its weights; a row without a label is learnt by its NLL."""
+    scores, posterior = model.scores(batch)
     seen = infer(scores, targets)
     losses, weights = loss.evaluate(seen)
     if not targets.certain:
@@ -37,29 +37,34 @@ def judge(loss: Any, scores: Any, targets: Targets) -> Judged:
         by_nll, given = NLL().evaluate(seen)
         losses = xp.where(nothing, by_nll, losses)
         weights = xp.where(nothing[:, None], given, weights)
-    return Judged(losses, weights, seen)
+    return Judged(losses, weights, posterior, seen)
 
 
-def update(
-    model: Any, batch: Any, targets: Targets, weights: Any, rule: Any, rho: float
-) -> tuple[Any, Judged, int]:
-    """Take one step of size `rho` with the mean of a batch of rows, each of a weight.
+def move(
+    model: Any, batch: Any, judged: Judged, weights: Any, rule: Any, rho: float
+) -> tuple[Any, int]:
+    """Take one step of size `rho` with the mean of rows that were judged, each of a weight.
 
-    Returns the model, what the loss made of the rows before the step, and how many factors had
-    their step shortened.
+    Returns the model, and how many factors had their step shortened.
     """
-    scores, posterior = model.scores(batch)
-    judged = judge(rule.loss, scores, targets)
-    xp, n = namespace_of(scores), scores.shape[0]
+    xp, n = namespace_of(judged.weights), judged.weights.shape[0]
     weights = xp.asarray(weights)
     W = judged.weights * (rho / n * weights)[:, None]
     mean = float(xp.sum(weights)) / n
     moves = Moves(0.0, rho * mean / rule.n, rho / rule.n, rule.projection)
     if rule.projection.damping > 0.0:
-        leverage = model.leverage(batch, posterior, W, moves)
+        leverage = model.leverage(batch, judged.posterior, W, moves)
         if leverage is not None:
             effect = xp.sum(xp.abs(W) * leverage, axis=1)
             W = W * rule.projection.damp(effect)[:, None]
     moves = moves._replace(decay=float(xp.sum(W)))
-    model, shortened = model.moved(batch, posterior, W, moves)
+    return model.moved(batch, judged.posterior, W, moves)
+
+
+def update(
+    model: Any, batch: Any, targets: Targets, weights: Any, rule: Any, rho: float
+) -> tuple[Any, Judged, int]:
+    """Judge a batch of rows and take one step; see `judge` and `move`."""
+    judged = judge(rule.loss, model, batch, targets)
+    model, shortened = move(model, batch, judged, weights, rule, rho)
     return model, judged, shortened

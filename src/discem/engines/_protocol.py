@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -11,7 +12,7 @@ from .._checks import check_count, check_number, demand
 from .._kinds import savable
 from ..losses import resolve_loss
 from ..projections import check_projection
-from ..schedules import Schedule, step_sizes
+from ..schedules import Schedule, sizes_at, step_sizes
 from ..targets import Targets
 
 
@@ -41,6 +42,24 @@ class Rule(NamedTuple):
     n: float  # observations that the prior is spread over
     batch: int  # rows per step
     since: int = 0  # steps before those that the running average is of
+    by_row: bool = False  # the schedule is that of single rows: a batch takes the sum of theirs
+    most: float = inf  # .. but no more than this
+
+    def steps(self, t: int, place: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Sizes of the steps of some batches, and their weights in the running average.
+
+        `place` is that of each batch in the pass, which comes after a count of `t`.
+        """
+        unit = max(float(rows.max(initial=1.0)), 1.0) if self.by_row else 1.0
+        number = t + (place + 1.0) * unit
+        rho, share = sizes_at(self.schedule, number), (number - self.since) ** 2
+        if self.by_row:
+            return np.minimum(rows * rho, self.most), rows * share
+        return rho, share
+
+    def counted(self, rows: int) -> int:
+        """How far a pass over so many rows counts."""
+        return rows if self.by_row else -(-rows // self.batch)
 
     def check(self, t: int) -> None:
         """Refuse a rule that nobody can have given, after `t` steps; it may be from anywhere."""
@@ -53,13 +72,15 @@ class Rule(NamedTuple):
         check_number("n", self.n, above=0.0, kind=float)
         check_count("batch", self.batch, least=1)
         check_count("since", self.since, most=t)
+        demand(isinstance(self.by_row, bool), "by_row is neither True nor False")
+        demand(isinstance(self.most, float) and self.most > 0.0, "its steps have no bound above 0")
 
 
 class Done(NamedTuple):
     """How far a pass has come."""
 
     state: Any
-    t: int  # steps taken, those before this pass included
+    t: int  # steps or rows counted, those before this pass included
     rows: int  # of this pass
 
 

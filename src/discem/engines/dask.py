@@ -121,7 +121,7 @@ class Dask(Sequential):
             begins = Threads(parts).rounds(state, rule, t, data, data.n_rows, parts, 0, DEAR)
         for first, last in pairwise(begins):
             end = data.round(state, rule, t, order, (first, last))
-            state, t = owned(end.state), begun - (-last // rule.batch)
+            state, t = owned(end.state), begun + rule.counted(last)
             figures += end.figures
             yield Done(state, t, last)
 
@@ -395,8 +395,8 @@ def _take_part(state, data: Data, rule: Rule, t, seed, span, part: Part, hide, s
         rows = hide(rows, np.random.RandomState((*seed, first)))
     own, figures = copied(state), np.zeros(len(FIGURES))
     data = Data(rows, targets, weights)
-    for own, _ in take_steps(own, rule, t, data, order, figures, part=part):  # noqa: B007
-        pass
+    for now, _ in take_steps(own, rule, t, data, order, figures, part=part):
+        own = now
     return End(own, len(order), figures)
 
 

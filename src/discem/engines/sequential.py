@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..figures import CORRECT, HINGE_SUM, LOSS, NCLL_SUM, NLL_SUM, ROWS, SHORTENED, WEIGHT
-from ..schedules import step_sizes
 from ..update import Judged, judge, update
 from ._protocol import Data, Done, Rule
 
@@ -45,20 +44,19 @@ def take_steps(
 ) -> Iterator[tuple[Any, int]]:
     """Take the steps of a part of a pass, whose rows are in `order`.
 
-    A step is as large, and weighs as much in the average, as its number in the whole pass says,
-    which comes after `t` steps; but for what the family makes of a part, whose state is to be
-    averaged with those of the others. Yields the state and the number of steps done, chunk after
-    chunk.
+    A step is as large, and weighs as much in the average, as its place in the whole pass says; but
+    for what the family makes of a part, whose state is to be averaged with those of the others.
+    Yields the state and the number of rows done, chunk after chunk.
     """
     batch, done = max(min(rule.batch, len(order)), 1), 0
     average = state.averages
     for chosen in chunks_of(order, data.rows, batch, chunk):
-        rows = data.take(chosen)
-        steps = -(-len(chosen) // batch)
-        first = t + 1 + part.place + done * part.of
-        rho = step_sizes(rule.schedule, first, steps, part.of)
+        rows, steps = data.take(chosen), -(-len(chosen) // batch)
+        place = part.place + part.of * (done // batch + np.arange(steps))
+        sizes = np.minimum(len(chosen) - batch * np.arange(steps), batch)
+        rho, shares = rule.steps(t, place, sizes)
         if part.of > 1:
-            rho = state.family.step_of_part(rho, part.of)
+            rho, shares = state.family.step_of_part(rho, part.of), part.of * shares
         for step in range(steps):
             some = rows.take(slice(step * batch, (step + 1) * batch))
             statistics = state.read(some.rows)
@@ -68,9 +66,8 @@ def take_steps(
             add_figures(figures, judged, some)
             figures[SHORTENED] += len(some.weights) if shortened else 0.0
             if average:
-                number = first + step * part.of - rule.since
-                state = state.averaged_in(part.of * float(number) ** 2)
-        done += steps
+                state = state.averaged_in(float(shares[step]))
+        done += len(chosen)
         yield state, done
 
 
@@ -90,8 +87,7 @@ def measure(
     losses = []
     for chosen in chunks_of(order, data.rows):
         some = data.take(chosen)
-        scores, _ = model.scores(model.read(some.rows))
-        judged = judge(loss, scores, some.targets)
+        judged = judge(loss, model, model.read(some.rows), some.targets)
         add_figures(figures, judged, some)
         losses.append(some.weights * judged.losses)
     return np.concatenate(losses) if losses else np.zeros(0)
@@ -107,13 +103,12 @@ class Sequential:
         self, state, rule: Rule, t: int, data: Data, order, figures, chunk: int = 0
     ) -> Iterator[Done]:
         """Take one pass over the rows in `order`, in chunks; see `Engine`."""
-        for state, steps in take_steps(state, rule, t, data, order, figures, chunk):
-            yield Done(state, t + steps, min(steps * rule.batch, len(order)))
+        steps = take_steps(state, rule, t, data, order, figures, chunk)
+        for now, rows in steps:
+            yield Done(now, t + rule.counted(rows), rows)
 
     def score(self, model, rows, order=None) -> np.ndarray:
         """The scores ``ln p(y=k, x)`` of all rows, or of those in `order`, as (n, K)."""
         chosen = np.arange(rows.n_rows) if order is None else order
-        parts = [
-            model.scores(model.read(rows.take(some)))[0] for some in chunks_of(chosen, rows)
-        ]
+        parts = [model.scores(model.read(rows.take(some)))[0] for some in chunks_of(chosen, rows)]
         return np.concatenate(parts) if parts else np.empty((0, model.n_classes))

@@ -72,8 +72,8 @@ class Threads(Sequential):
             """A state that has learnt a part of a round, the rows of it, and their figures."""
             own, seen = copied(state), np.zeros(len(FIGURES))
             rows = _deal(order[first:last], rule.batch, place, parts)
-            steps = take_steps(own, rule, t, data, rows, seen, chunk, Part(place, parts))
-            for own, _ in steps:
+            for now, _ in take_steps(own, rule, t, data, rows, seen, chunk, Part(place, parts)):
+                own = now
                 if stop.is_set():
                     break
             return own, len(rows), seen
@@ -89,7 +89,7 @@ class Threads(Sequential):
                     del jobs, ends, states
                     for each in seen:
                         figures += each
-                    t = begun - (-last // rule.batch)
+                    t = begun + rule.counted(last)
                     yield Done(state, t, last)
             except MemoryError as error:
                 raise MemoryError(
@@ -115,7 +115,7 @@ class Threads(Sequential):
         least = max(dear * _FIRST * rows_of_state, dear * few, rule.batch)
         most, begins = max(_LATER * rows_of_state, chunk or n_rows, least), [0]
         while begins[-1] < n_rows:
-            so_far = t * rule.batch + begins[-1]
+            so_far = (t if rule.by_row else t * rule.batch) + begins[-1]
             size = parts * min(max(least, _GROWTH * so_far / parts), most)
             if n_rows - begins[-1] < 1.5 * size:  # no short one at the end
                 size = n_rows

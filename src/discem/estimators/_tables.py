@@ -90,9 +90,7 @@ def width(layout: Layout) -> tuple:
     return len(layout.numbers), levels, len(layout.counts)
 
 
-def hider(
-    layout: Layout, rate: float, complete: float = _COMPLETE
-) -> Callable[[Rows, Any], Rows]:
+def hider(layout: Layout, rate: float, complete: float = _COMPLETE) -> Callable[[Rows, Any], Rows]:
     """What hides cells of rows: in a share `complete` none, else a share of up to `rate`.
 
     All parts of a column are hidden together. Where it tells that a cell is missing, a hidden one

@@ -204,7 +204,7 @@ class MultinomialNB(CountClassifier):
         step="auto",
         projection="interior",
         average="auto",
-        batch_size=1,
+        batch_size="auto",
         max_iter=100,
         tol=1e-3,
         n_iter_no_change="auto",

@@ -127,7 +127,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         step="auto",
         projection="interior",
         average="auto",
-        batch_size=1,
+        batch_size="auto",
         max_iter=10,
         tol=None,
         n_iter_no_change="auto",

@@ -34,7 +34,7 @@ class Block(NamedTuple):
     past: dict[str, Any]  # the running average of it; empty where none is kept
     fixed: dict[str, Any]  # what training leaves as it is, such as units
     prior: Any
-    lazy: dict[str, float] = {}  # scalars that act on all values at once; most families have none
+    lazy: Any = ()  # scalars by name that act on all values at once; few families have any
 
 
 class Step(NamedTuple):
@@ -241,14 +241,14 @@ class Family:
 
         `shares` say how much each block has to say, `by_component` hold p(component) of each.
         """
-        counts = [s * b.mass[:, None] * p for s, b, p in zip(shares, blocks, by_component, strict=True)]
+        trios = zip(shares, blocks, by_component, strict=True)
+        counts = [share * block.mass[:, None] * p for share, block, p in trios]
         total = sum(counts[1:], counts[0])
-        weights = [count / total for count in counts]
-        moments = [self.moments(block) for block in blocks]
-        mean = {
-            name: sum(self.by_factor(blocks[0], w) * m[name] for w, m in zip(weights, moments, strict=True))
-            for name in moments[0]
-        }
+        mean: dict[str, Any] = {}
+        for count, block in zip(counts, blocks, strict=True):
+            weight = self.by_factor(block, count / total)
+            for name, moment in self.moments(block).items():
+                mean[name] = mean.get(name, 0.0) + weight * moment
         mass = sum(s * block.mass for s, block in zip(shares, blocks, strict=True))
         return blocks[0]._replace(mass=mass, values=self.of_moments(mean), past={})
 
@@ -321,9 +321,7 @@ class Family:
 
     lifts_to_prior: ClassVar[bool] = False  # where the paper's check-step lifts a class count to
 
-    def auto_step(
-        self, generative: bool, n: float, block: Block, mixed: bool = False
-    ) -> Schedule:
+    def auto_step(self, generative: bool, n: float, block: Block, mixed: bool = False) -> Schedule:
         """Steps that need no tuning from the start `block`, for n rows of the usual weight."""
         if not generative:
             return power(0.1, 400.0, 0.9)

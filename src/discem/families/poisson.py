@@ -48,7 +48,7 @@ class PoissonFamily(Family):
         return namespace_of(rate).log(rate), rate
 
     def leverage(self, block, batch, weights, step):
-        """d a_k / d r_k = (x - m)^2 / (m N)."""
+        """D a_k / d r_k = (x - m)^2 / (m N)."""
         rate = block.values["rate"][None]
         effect = (batch.values[:, :, None] - rate) ** 2 / (rate * step.counts(block.mass)[None])
         if batch.seen is not None:

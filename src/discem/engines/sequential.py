@@ -11,7 +11,7 @@ from ..figures import CORRECT, HINGE_SUM, LOSS, NCLL_SUM, NLL_SUM, ROWS, SHORTEN
 from ..update import Judged, judge, update
 from ._protocol import Data, Done, Rule
 
-_AT_ONCE = 1 << 20  # cells, or scores, to hold at a time
+_AT_ONCE = 1 << 22  # visits of numbers of the model at a time
 
 
 def add_figures(figures: np.ndarray, judged: Judged, data: Data) -> None:
@@ -50,7 +50,7 @@ def take_steps(
     """
     batch, done = max(min(rule.batch, len(order)), 1), 0
     average = state.averages
-    for chosen in chunks_of(order, data.rows, batch, chunk):
+    for chosen in chunks_of(data.rows, state, order, batch, chunk):
         rows, steps = data.take(chosen), -(-len(chosen) // batch)
         place = part.place + part.of * (done // batch + np.arange(steps))
         sizes = np.minimum(len(chosen) - batch * np.arange(steps), batch)
@@ -71,10 +71,13 @@ def take_steps(
         yield state, done
 
 
-def chunks_of(order: np.ndarray, rows: Any, batch: int = 1, most: int = 0) -> Iterator[np.ndarray]:
+def chunks_of(
+    rows: Any, model: Any, order: np.ndarray | None = None, batch: int = 1, most: int = 0
+) -> Iterator[np.ndarray]:
     """The rows of a pass, so many at a time that they fit into the cache: whole batches."""
+    order = np.arange(rows.n_rows) if order is None else order
     cells = max(rows.n_cells / max(rows.n_rows, 1), 1.0)
-    size = int(max(_AT_ONCE / cells, 1.0))
+    size = int(max(_AT_ONCE / (cells * model.work_per_cell), 1.0))
     size = max(min(size, most or size) // batch, 1) * batch
     for begin in range(0, len(order), size):
         yield order[begin : begin + size]
@@ -85,7 +88,7 @@ def measure(
 ) -> np.ndarray:
     """Add to the figures what a pass would see, and return the loss of each row."""
     losses = []
-    for chosen in chunks_of(order, data.rows):
+    for chosen in chunks_of(data.rows, model, order):
         some = data.take(chosen)
         judged = judge(loss, model, model.read(some.rows), some.targets)
         add_figures(figures, judged, some)
@@ -109,6 +112,7 @@ class Sequential:
 
     def score(self, model, rows, order=None) -> np.ndarray:
         """The scores ``ln p(y=k, x)`` of all rows, or of those in `order`, as (n, K)."""
-        chosen = np.arange(rows.n_rows) if order is None else order
-        parts = [model.scores(model.read(rows.take(some)))[0] for some in chunks_of(chosen, rows)]
+        parts = [
+            model.scores(model.read(rows.take(some)))[0] for some in chunks_of(rows, model, order)
+        ]
         return np.concatenate(parts) if parts else np.empty((0, model.n_classes))

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..exceptions import OptionError
 from ..figures import FIGURES
-from ..io.rows import copied
+from ..io.rows import copied, mapped
 from ..models import mean_of
 from ._protocol import Data, Done, Engine, Rule
 from .sequential import Part, Sequential, take_steps
@@ -145,11 +145,9 @@ def _deal(order: np.ndarray, batch: int, place: int, parts: int) -> np.ndarray:
 
 def _size(state: Any) -> int:
     """How many numbers a state holds."""
-    if isinstance(state, dict):
-        state = tuple(state.values())
-    if isinstance(state, tuple):
-        return sum(_size(part) for part in state)
-    return state.size if isinstance(state, np.ndarray) else 0
+    sizes: list[int] = []
+    mapped(lambda array: sizes.append(array.size), state)
+    return sum(sizes)
 
 
 def _visits_per_row(state: Any, rows: Any) -> float:

@@ -142,6 +142,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
 
     _model: type = models.Mixture
     _step_is_ours = False  # whether the step that is given was chosen by another estimator
+    _whole = False  # whether it is trained by steps of all rows at once
     _mixed = False  # whether factors are those of components within classes
     _of_input: tuple[str, ...] = ("feature_names_in_",)  # attributes that not every input gives
 
@@ -399,6 +400,8 @@ class GenerativeClassifier(Joint, BaseEstimator):
             self._seen = 0.0
         else:
             if not self.stream_:  # after `fit`, whose many passes would outweigh all that comes
+                if self.average == "auto" and self._auto_average(batch.family):
+                    self.learner_.average()
                 self.learner_.forget(self._steps_of_a_pass())
             self.grow(batch.found.get("n_features_in_", 0))
             self._add_classes(batch.classes)
@@ -424,7 +427,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         _input.check_common_options(self)
         for name in ("batch_size", "max_iter", "n_iter_no_change"):
             value = getattr(self, name)
-            if not _input.is_count(value) and (name, value) != ("n_iter_no_change", "auto"):
+            if not _input.is_count(value) and (name == "max_iter" or value != "auto"):
                 raise OptionError(f"{name}={value!r} must be a whole number >= 1")
         if isinstance(self.projection, Interior | Check):
             check_projection(self.projection)
@@ -526,23 +529,25 @@ class GenerativeClassifier(Joint, BaseEstimator):
     def _start(self, batch: Batch, unit: float, rng, stream: bool = False) -> None:
         """Begin training. What was learnt before is gone only when all that can fail has not."""
         loss, family = resolve_loss(self.loss), batch.family
-        average = self.average
-        if average == "auto":
-            average = self._auto_average(family)
         total = batch.total
-        states, class_count = self._begin(batch, bool(average), stream, rng)
-        step = self.step
+        whole = not stream and self._takes_whole(batch)
+        average = self._auto_average(family) if self.average == "auto" else self.average
+        states, class_count = self._begin(batch, bool(average) and not whole, stream, rng)
+        step, by_row = self.step, self.step == "auto" or self._step_is_ours
         if step == "auto":
             step = self._auto_step(family, total / unit, states[0])
+        projection = self._resolve_projection(loss)
+        size = self.batch_size
+        if size == "auto":  # where a schedule is given, the paper's algorithm is meant
+            by_row = by_row and not isinstance(projection, Check)
+            size = self._auto_batch(batch) if by_row else 1
+        most = family.most_step if by_row else np.inf
         rule = Rule(
-            loss,
-            self._resolve_projection(loss),
-            step,
-            self._spread(total),
-            int(self.batch_size),
+            loss, projection, step, self._spread(total), int(size), by_row=by_row, most=most
         )
         data = Data(batch.rows, batch.targets, batch.weights / unit)
         learner = best_start(states, rule, data, with_jobs(Sequential(), self.n_jobs))
+        self._whole = whole
         for name in self._of_input:
             if hasattr(self, name):
                 delattr(self, name)
@@ -556,6 +561,17 @@ class GenerativeClassifier(Joint, BaseEstimator):
         self._weight_unit = unit
         self._seen = total
         self._runs = None
+
+    def _auto_batch(self, batch: Batch) -> int:
+        """Rows per step."""
+        return batch.family.auto_batch(batch.rows, len(batch.classes))
+
+    def _takes_whole(self, batch: Batch) -> bool:
+        """Whether training takes steps of all rows at once, with a line search: rows are few."""
+        ours = self.step == "auto" and self.batch_size == "auto" and self.average == "auto"
+        if not ours or isinstance(self._resolve_projection(resolve_loss(self.loss)), Check):
+            return False
+        return batch.whole is None and batch.family.takes_whole(len(batch.weights))
 
     def _class_prior(self, family: Family, prior: Any, alpha: float) -> ClassPrior:
         return ClassPrior(alpha, family.keeps_mass(prior), family.lifts_to_prior)
@@ -593,6 +609,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
             (self.step == "auto" or self._step_is_ours)
             and not isinstance(self.learner_.rule.projection, Check),
             self.n_iter_no_change != "auto",
+            whole=self._whole,
         )
 
     def _after_epoch(self, record: Record) -> bool:
@@ -628,9 +645,9 @@ class GenerativeClassifier(Joint, BaseEstimator):
             self._runs.warn()
 
     def _steps_of_a_pass(self) -> int:
-        """How many steps the rows seen so far would be, if each had been seen once."""
-        rows = self._seen / self._weight_unit / self.learner_.rule.batch
-        return min(math.ceil(rows), self.learner_.t)
+        """How much the rows seen so far would count, if each had been seen once."""
+        rows = math.ceil(self._seen / self._weight_unit)
+        return min(self.learner_.rule.counted(rows), self.learner_.t)
 
     def _add_classes(self, classes: np.ndarray) -> None:
         """Make room for classes that the model has not met; `classes` are all."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,23 +89,24 @@ def width(layout: Layout) -> tuple:
     return len(layout.numbers), levels, len(layout.counts)
 
 
-def hider(layout: Layout, rate: float, complete: float = _COMPLETE) -> Callable[[Rows, Any], Rows]:
-    """What hides cells of rows: in a share `complete` none, else a share of up to `rate`.
+class Hider(NamedTuple):
+    """What hides cells of rows: a share of up to `rate` of the cells of each.
 
     All parts of a column are hidden together. Where it tells that a cell is missing, a hidden one
     is missing as well: in prediction nobody knows why.
     """
-    columns = len(layout.columns)
 
-    def hide(rows: Rows, rng: Any) -> Rows:
-        n = rows.n_rows
-        share = np.where(rng.random_sample(n) < complete, 0.0, rate * rng.random_sample(n))
+    layout: Layout
+    rate: float
+
+    def __call__(self, rows: Rows, rng: Any, complete: float = _COMPLETE) -> Rows:
+        """The rows, of which a share `complete` keeps all cells."""
+        n, columns = rows.n_rows, len(self.layout.columns)
+        share = np.where(rng.random_sample(n) < complete, 0.0, self.rate * rng.random_sample(n))
         draws = np.frombuffer(rng.bytes(n * columns), dtype=np.uint8).reshape(n, columns)
         below = np.minimum(np.ceil(_BYTE * share), _BYTE - 1).astype(np.uint8)
-        return _without(rows, layout, draws < below[:, None], tells)
-
-    tells = np.array([role == "missing" for role in layout.code_roles], dtype=bool)
-    return hide
+        tells = np.array([role == "missing" for role in self.layout.code_roles], dtype=bool)
+        return _without(rows, self.layout, draws < below[:, None], tells)
 
 
 def singles(row: Rows, layout: Layout, columns: np.ndarray) -> Rows:

@@ -30,7 +30,7 @@ from ._docs import documented
 from ._explain import ExplainsRows
 from ._lazy import by_partition
 from ._pieces import spreads
-from ._tables import TABLE, Encoded, hider, is_table, layout_of, singles, width
+from ._tables import TABLE, Encoded, Hider, is_table, layout_of, singles, width
 from ._threads import reads, writes
 
 _SIZES = (1, 2, 4, 8)  # the numbers of components that "auto" compares
@@ -268,7 +268,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
                 self.layout_ = batch.X.layout
             if self.hide > 0:
                 rng = np.random.RandomState(int(getattr(self, "_seen", 0)) % 2**31)
-                rows = hider(batch.X.layout, self.hide)(batch.rows, rng)
+                rows = Hider(batch.X.layout, self.hide)(batch.rows, rng)
                 batch = batch._replace(rows=rows)
         if self.forget is not None and self.__sklearn_is_fitted__():
             self.learner_.forget(min(self.forget, self.learner_.t))
@@ -411,7 +411,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         plan = super()._plan(targets)
         if not (self.hide > 0 and hasattr(self, "layout_")):
             return plan
-        return dataclasses.replace(plan, hide=hider(self.layout_, self.hide))
+        return dataclasses.replace(plan, hide=Hider(self.layout_, self.hide))
 
     def _wanted(self, size: Any, classes: np.ndarray) -> list[int]:
         """The number of components of each class."""

@@ -25,7 +25,7 @@ from ._input import NUMBER, is_count
 from ._lazy import by_partition, n_classes
 from ._pieces import Pieces, spreads
 from ._preset import Preset
-from ._tables import Encoded, hider, layout_of, prior_of
+from ._tables import Encoded, Hider, layout_of, prior_of
 from ._threads import reads, writes
 from .mixture import MixtureClassifier
 
@@ -615,9 +615,9 @@ class Judge:
             weights = part.weights[train]
             self.owner._run(model, "choice", rows.take(train), self.y[train], weights, None)
             held = rows.take(part.held).view()
-            hide = hider(rows.layout, HIDDEN, complete=0.0)
+            hide = Hider(rows.layout, HIDDEN)
             draws = np.random.RandomState(self.seed)
-            seen = [held, *(hide(held, draws) for _ in range(_VIEWS - 1))]
+            seen = [held, *(hide(held, draws, complete=0.0) for _ in range(_VIEWS - 1))]
             codes = np.searchsorted(model.classes_, self.y[part.held])
             scores.append(np.concatenate([model.learner_.score(each) for each in seen]))
             weights = np.tile(part.held_weights, _VIEWS)

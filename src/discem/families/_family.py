@@ -20,6 +20,8 @@ from .._kinds import savable
 from ..exceptions import InputError, OptionError
 from ..schedules import Schedule, power
 
+_FEW = 10_000  # rows, of which a step may look at all
+
 
 @savable
 class Block(NamedTuple):
@@ -195,6 +197,20 @@ class Family:
     def check_fixed(self, block: Block, shapes: dict[str, tuple]) -> None:
         """Refuse units, or a prior, that cannot be."""
 
+    def pushed(self, block: Block, now: Block, before: Block, share: float) -> Block:
+        """The block moved on by a share of the way from `before` to `now`.
+
+        What must stay positive moves by a factor.
+        """
+        values = {}
+        for name, value in block.values.items():
+            new, old = now.values[name], before.values[name]
+            if name in self.positive:
+                values[name] = value * (new / old) ** share
+            else:
+                values[name] = value + share * (new - old)
+        return block._replace(values=values)
+
     def with_average(self, block: Block) -> Block:
         """The block with a running average that starts where it stands."""
         return block._replace(past=dict(block.values))
@@ -327,6 +343,16 @@ class Family:
             return power(0.1, 400.0, 0.9)
         # go on averaging as if the start had been n rows; of components, about EM at first
         return power(1.0 / (n + 1.0), (10.0 if mixed else 1.0) * (n + 1.0), 1.0)
+
+    most_step: ClassVar[float] = 0.3  # of a batch: the share of all mass that it may move
+
+    def takes_whole(self, n: int) -> bool:
+        """Whether rows are so few that a step should be one of all of them."""
+        return n <= _FEW
+
+    def auto_batch(self, rows: Any, n_classes: int) -> int:
+        """Rows per step."""
+        return int(min(max(rows.n_rows / 8, 8), 256))
 
     # Rows in parts, whose states are averaged: how many rows a part needs to learn as well, and how
     # many visits of the numbers of the model to be worth a thread.

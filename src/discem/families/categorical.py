@@ -105,6 +105,12 @@ class CategoricalFamily(Family):
         xp = namespace_of(numbers)
         return xp.take(numbers, block.fixed["column"], axis=0)
 
+    def pushed(self, block, now, before, share):
+        block = super().pushed(block, now, before, share)
+        p = block.values["share"]
+        total = self._of_levels(block, segment_sum(p, block.fixed["first"]))
+        return block._replace(values={"share": p / total})
+
     # --- the start --------------------------------------------------------------------------------
 
     def sizes(self, n_features) -> tuple:

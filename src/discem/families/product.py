@@ -73,6 +73,15 @@ class ProductFamily(Family):
             for j, (factor, own) in enumerate(zip(self.factors, prior, strict=True))
         )
 
+    most_step = 0.3
+
+    def takes_whole(self, n):
+        return all(factor.takes_whole(n) for factor in self.factors)
+
+    def auto_batch(self, rows, n_classes):
+        pairs = zip(self.factors, rows.parts, strict=True)
+        return min(factor.auto_batch(own, n_classes) for factor, own in pairs)
+
     @property
     def least_rows(self) -> int:  # type: ignore[override]
         return max(factor.least_rows for factor in self.factors)

@@ -279,6 +279,7 @@ class WordsFamily(Family):
         return False
 
     lifts_to_prior = True
+    most_step = np.inf
     least_rows = 200
     least_visits = 2e6
 
@@ -292,6 +293,12 @@ class WordsFamily(Family):
         if block.values["unseen"].any():  # at the prior: a step is a document beside pseudo-counts
             return constant(1.0)
         return constant(_EAGER / n)
+
+    def takes_whole(self, n):
+        return False
+
+    def auto_batch(self, rows, n_classes):
+        return int(min(max(rows.n_rows / 32, 1), 256))
 
     def auto_unlabelled(self, generative, ratio):
         # an NLL step replaces a share of all counts, also of those that tell classes apart

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -170,25 +172,30 @@ def _is_begin_of(array: np.ndarray, memory: Any) -> bool:
 
 
 def copied(state: Any) -> Any:
-    """A deep copy of a tuple or dict of arrays, and of such tuples and dicts."""
-    if isinstance(state, np.ndarray):
-        return np.array(state)
-    if isinstance(state, dict):
-        return {name: copied(part) for name, part in state.items()}
-    if not isinstance(state, tuple):
-        return state
-    parts = [copied(part) for part in state]
-    return type(state)(*parts) if hasattr(state, "_fields") else tuple(parts)
+    """A deep copy of arrays in tuples, dicts and dataclasses."""
+    return mapped(np.array, state)
 
 
 def owned(state: Any) -> Any:
     """The same, whose arrays may all be written to: those that may not are copied."""
+    return mapped(_owned, state)
+
+
+def _owned(array: np.ndarray) -> np.ndarray:
+    own = array.flags.writeable and not isinstance(array, np.memmap)
+    return array if own else np.array(array)
+
+
+def mapped(function: Callable[[np.ndarray], Any], state: Any) -> Any:
+    """What a function makes of all arrays in tuples, dicts and dataclasses."""
     if isinstance(state, np.ndarray):
-        own = state.flags.writeable and not isinstance(state, np.memmap)
-        return state if own else np.array(state)
+        return function(state)
     if isinstance(state, dict):
-        return {name: owned(part) for name, part in state.items()}
-    if not isinstance(state, tuple):
-        return state
-    parts = [owned(part) for part in state]
-    return type(state)(*parts) if hasattr(state, "_fields") else tuple(parts)
+        return {name: mapped(function, part) for name, part in state.items()}
+    if isinstance(state, tuple):
+        parts = [mapped(function, part) for part in state]
+        return type(state)(*parts) if hasattr(state, "_fields") else tuple(parts)
+    if is_dataclass(state) and not isinstance(state, type):
+        names = [field.name for field in fields(state)]
+        return replace(state, **{name: mapped(function, getattr(state, name)) for name in names})
+    return state

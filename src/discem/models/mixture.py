@@ -7,6 +7,7 @@ left to sum.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,13 +29,17 @@ class Moves(NamedTuple):
 
 
 @savable
-class Mixture(NamedTuple):
+@dataclass(frozen=True)
+class Mixture:
     """Naive Bayes over (class, component); the components of a class stand side by side."""
 
     classes: Classes  # the counts of the components
     blocks: tuple[Block, ...]
     first: np.ndarray  # (K + 1,) where the components of each class begin
     weight: float = 0.0  # of the running average so far
+
+    def _replace(self, **parts: Any) -> Any:
+        return replace(self, **parts)
 
     # --- what it is made of -----------------------------------------------------------------------
 
@@ -160,6 +165,14 @@ class Mixture(NamedTuple):
         place = np.arange(self.sizes.max())[None, :]
         there = place < self.sizes[:, None]
         return np.where(there, self.first[:-1, None] + place, 0), there
+
+    def pushed(self, now: Any, before: Any, share: float) -> Any:
+        """The model moved on by a share of the way from `before` to `now`."""
+        trios = zip(self.blocks, now.blocks, before.blocks, strict=True)
+        blocks = tuple(family_of(own).pushed(own, new, old, share) for own, new, old in trios)
+        ratio = now.classes.counts / before.classes.counts
+        classes = self.classes._replace(counts=self.classes.counts * ratio**share)
+        return self._replace(classes=classes, blocks=blocks)
 
     # --- the state --------------------------------------------------------------------------------
 

@@ -1,4 +1,215 @@
-Cvb0 = Gibbs = Topics = object
-LEAST_ALPHA = 1e-6
-MOST_SWEEPS = 10_000
-collect_topics = n_topics = proportions = start_topics = word_distributions = None
+"""Topics: p(y, d) = p(y) p(d | y), one latent Dirichlet allocation per class.
+
+A document of class y has topic proportions from a flat Dirichlet(alpha); each word is drawn from
+the word distribution of a topic. The statistics are the expected counts of every word in every
+topic of every class, a multinomial over words for each component (class, topic). Neither the
+posterior of the topics nor ``p(d | y)`` has a closed form: an inference estimates both, the same
+way in training and in prediction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._checks import check_count, check_number, demand
+from .._kinds import savable
+from ..families import FAMILIES, Step, words
+from ..families.words import Documents
+from ..targets import Targets
+from ._cvb0 import explain
+from .classes import ClassPrior, start_classes
+from .mixture import Mixture, Moves, perturbed
+from .start import Tally, count_classes
+
+_FAMILY = FAMILIES["words"]
+LEAST_ALPHA = 1e-6  # of the topic proportions
+MOST_SWEEPS = 10_000  # over a document; more would be no better, and take for ever
+_NEGLIGIBLE = 0.01  # of what the prior moves in a step: a smaller weight teaches nothing
+
+
+@savable
+class Cvb0(NamedTuple):
+    """Collapsed variational inference of order zero, and the bound of order two for ``p(d | y)``.
+
+    See `discem.models._cvb0.explain`.
+    """
+
+    sweeps: int
+
+    def explain(self, p, values, word, indptr, alpha: float) -> tuple[np.ndarray, np.ndarray]:
+        """``ln p(d | y)``, (n, K), and the expected tokens of each stored word, (nnz, K, T)."""
+        return explain(p, values, word, indptr, alpha, self.sweeps)
+
+
+@savable
+class Gibbs(NamedTuple):
+    """The paper's sampler: one topic for all tokens of a word, drawn given those of the others.
+
+    It is in the paper's room, which needs Numba: see `discem.paper`.
+    """
+
+    sweeps: int
+    seed: int
+
+    def explain(self, p, values, word, indptr, alpha: float) -> tuple[np.ndarray, np.ndarray]:
+        """``ln p(d | y)``, (n, K), and the expected tokens of each stored word, (nnz, K, T)."""
+        from ..paper.topics import gibbs
+
+        return gibbs(p, values, word, indptr, alpha, self.sweeps, self.seed)
+
+
+@savable
+@dataclass(frozen=True)
+class Topics(Mixture):
+    """A topic model inside each class; `classes` are the classes, `first` says where topics begin.
+
+    The one block has a column of words for each topic, those of a class side by side.
+    """
+
+    alpha: float = 1.0  # of the topic proportions of a document
+    inference: Any = None
+
+    @property
+    def n_topics(self) -> int:
+        """Topics of each class."""
+        return int(self.first[1])
+
+    @property
+    def class_counts(self) -> np.ndarray:
+        return self.classes.counts
+
+    @property
+    def work_per_cell(self) -> float:
+        return 8.0 * float(self.first[-1])  # each sweep of the inference is a visit
+
+    def scores(self, batch: tuple) -> tuple[np.ndarray, np.ndarray]:
+        """``ln p(y, d)``, (n, K), and the expected tokens of each stored word, (nnz, K, T)."""
+        (documents,) = batch
+        (block,) = self.blocks
+        counts = documents.counts
+        p = _FAMILY.cells(block, documents.words) / block.values["total"]
+        p = p.reshape(len(documents.words), self.n_classes, self.n_topics)
+        stored = counts.data, counts.indices, counts.indptr
+        found, tokens = self.inference.explain(p, *stored, self.alpha)
+        return found + np.log(self.classes.shares), tokens
+
+    def leverage(self, batch: tuple, posterior: Any, weights: Any, moves: Moves) -> np.ndarray:
+        """By class: sum over its topics of t^2 / count, counts as they are after the step."""
+        (documents,) = batch
+        pairs = self._pairs(documents, posterior, weights, moves)
+        cells = _FAMILY.cells(self.blocks[0], documents.words)
+        own = cells.reshape(-1, self.n_topics)[pairs.row]
+        size = np.abs(pairs.weight)[:, None]
+        change = (pairs.tokens**2 / (own + size * pairs.tokens)).sum(axis=1)
+        n, K = weights.shape
+        place = pairs.document * K + pairs.row % K
+        return np.bincount(place, change, minlength=n * K).reshape(n, K)
+
+    def moved(self, batch: tuple, posterior: Any, weights: Any, moves: Moves) -> tuple[Any, int]:
+        (documents,) = batch
+        K, u = self.n_classes, len(documents.words)
+        pairs = self._pairs(documents, posterior, weights, moves)
+        tokens = pairs.weight[:, None] * pairs.tokens.astype(np.float64)
+        ends = np.arange(len(tokens) + 1)
+        scatter = sp.csc_array((np.ones(len(tokens)), pairs.row, ends), shape=(u * K, len(tokens)))
+        sums = (scatter @ tokens).reshape(u, -1)
+        shares = self.classes.shares
+        step = Step(shares, np.ones_like(shares), *moves)
+        block, shortened = _FAMILY.moved(self.blocks[0], (documents.words, sums), step)
+        classes, short = self.classes.moved(weights.sum(axis=0), step)
+        return self._replace(classes=classes, blocks=(block,)), shortened + short
+
+    def _pairs(self, documents: Documents, tokens: Any, weights: Any, moves: Moves) -> Pairs:
+        """What is to be moved: after some epochs few documents have anything to say of a class."""
+        K, counts = self.n_classes, documents.counts
+        sizes = np.diff(counts.indptr)
+        heard = np.abs(weights) > _NEGLIGIBLE * moves.floor
+        k, j = np.nonzero(np.repeat(heard.T, sizes, axis=1))
+        document = np.repeat(np.arange(len(weights)), sizes)[j]
+        row = counts.indices[j] * np.int64(K) + k
+        return Pairs(row, document, weights[document, k], tokens[j, k])
+
+    def with_classes(self, order: np.ndarray, mass: float) -> Any:
+        T = self.n_topics
+        columns = np.where(order < 0, -1, order * T)[:, None]
+        columns = np.where(columns < 0, -1, columns + np.arange(T)).ravel()
+        model = self._map(lambda f, b: f.with_components(b, columns, mass / T))
+        first = np.arange(len(order) + 1) * T
+        model = model._replace(classes=self.classes.arranged(order, mass), first=first)
+        new = np.flatnonzero(columns < 0)
+        return perturbed(model, new, np.random.default_rng(0)) if T > 1 else model
+
+    def check(self, n_classes: int, n_features: Any) -> None:
+        averages = self.classes.check(n_classes)
+        check_number("weight of the average", self.weight, least=0.0, kind=float)
+        demand(len(self.blocks) == 1, "its topics have no words")
+        T = len(self.blocks[0].values["total"]) // n_classes
+        same = np.array_equal(self.first, np.arange(n_classes + 1) * T) and T > 0
+        demand(same, "its topics are not those of its classes")
+        _FAMILY.check(self.blocks[0], n_classes * T, n_features, averages)
+        check_number("alpha", self.alpha, least=LEAST_ALPHA, kind=float)
+        demand(isinstance(self.inference, Cvb0 | Gibbs), "its inference is unknown")
+        check_count("sweeps", self.inference.sweeps, 1, MOST_SWEEPS)
+        if isinstance(self.inference, Gibbs):
+            check_count("seed", self.inference.seed, most=2**31)
+
+    # --- what was learnt --------------------------------------------------------------------------
+
+    @property
+    def word_distributions(self) -> np.ndarray:
+        """p(word | topic, class) as (K, T, W)."""
+        p = np.exp(words.log_probabilities(self.blocks[0]))
+        return p.reshape(self.n_classes, self.n_topics, -1)
+
+    def proportions(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The scores of rows, (n, K), and expected topic proportions by class, (n, K, T)."""
+        batch = self.read(rows)
+        scores, tokens = self.scores(batch)
+        mass = np.full((*scores.shape, self.n_topics), self.alpha)
+        document = np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr))
+        np.add.at(mass, document, tokens)
+        return scores, mass / mass.sum(axis=2, keepdims=True)
+
+
+class Pairs(NamedTuple):
+    """The expected tokens of the stored words of a batch, in those classes that are moved."""
+
+    row: np.ndarray  # (N,) which row they are of a table of (word, class) pairs: word * K + class
+    document: np.ndarray  # (N,)
+    weight: np.ndarray  # (N,) of the document in the class
+    tokens: np.ndarray  # (N, T)
+
+
+def collect_topics(
+    rows: Any, targets: Targets, weights: Any, n_features: int, n_classes: int, n_topics: int, rng
+) -> Tally:
+    """Add up the statistics of all labelled rows, each of which joins a random topic.
+
+    Without `rng` all join the first.
+    """
+    topic = np.zeros(len(weights), dtype=np.int64)
+    if rng is not None and n_topics > 1:
+        topic = rng.randint(n_topics, size=len(weights))
+    parts = list(targets.parts(weights))
+    split = [(np.where(codes >= 0, codes * n_topics + topic, -1), w) for codes, w in parts]
+    counts = _FAMILY.collect(rows, split, n_features, n_classes * n_topics)
+    return Tally(_FAMILY, count_classes(parts, n_classes), counts)
+
+
+def start_topics(
+    tally: Tally, prior: Any, classes: ClassPrior, alpha: float, inference, init, average, rng
+) -> Topics:
+    """The initial state: at the prior (alike topics are told apart) or at the split counts."""
+    total, K = float(tally.classes.sum()), len(tally.classes)
+    M = tally.features.shape[1]
+    block = _FAMILY.start(prior, tally.features, total, init, False)
+    first = np.arange(K + 1) * (M // K)
+    own = start_classes(tally.classes, classes, init)
+    model: Any = Topics(own, (block,), first, 0.0, float(alpha), inference)
+    if init == "prior" and model.is_mixed and not isinstance(inference, Gibbs):
+        model = perturbed(model, np.arange(M), rng)
+    return model.with_average() if average else model

@@ -107,9 +107,19 @@ class Learner:
             state = state.with_average()
         self.state, self._model = state, None
 
+    def accept(self, state: Any, rows: int) -> None:
+        """Take a state that was trained on so many rows."""
+        self.state, self._model = state, None
+        self.t += self.rule.counted(rows)
+
     def own(self) -> None:
         """Let the state be in memory that may be written to; a pickle may have come with a file."""
         self.state, self._model = owned(self.state), None
+
+    def average(self) -> None:
+        """Keep a running average from now on, if there is none."""
+        if not self.state.averages:
+            self.state, self._model = self.state.with_average(), None
 
     def forget(self, steps: int) -> None:
         """Let the average so far weigh what that of so many steps would, if one is kept."""
@@ -140,7 +150,7 @@ class Learner:
         """Take one pass, and put it on record."""
         begun = time.perf_counter()
         figures = self.learn(data, order, show)
-        return self._put_on_record(figures, data, order, self.step_size, begun)
+        return self.put_on_record(figures, data, order, self.step_size, begun)
 
     def look(self, data: Data, order: np.ndarray, show: Callable | None = None) -> Record:
         """Put on record what a pass would see, and learn nothing."""
@@ -148,9 +158,10 @@ class Learner:
         figures, _ = self._measure(data, order)
         if show is not None:
             show(len(order), figures)
-        return self._put_on_record(figures, data, order, 0.0, begun)
+        return self.put_on_record(figures, data, order, 0.0, begun)
 
-    def _put_on_record(self, figures, data: Any, order, step: float, begun: float) -> Record:
+    def put_on_record(self, figures, data: Any, order, step: float, begun: float) -> Record:
+        """Write down what a pass has measured."""
         self.epochs += 1
         record: Record = {"epoch": self.epochs} | self._summary(figures, data, order)
         record["step"] = step

@@ -18,6 +18,7 @@ from ..exceptions import warn
 from ..progress import Progress
 from .guard import Guard, Patience
 from .learner import Learner, Record
+from .whole import WINDOW, descend, with_holes
 
 _FEW = 4000  # rows, after which training may be judged; or epochs, where rows are few
 _SOME = 20
@@ -37,7 +38,8 @@ class Plan:
     solved: bool = False  # the start is the optimum: look at it, and learn nothing
     guarded: bool = True  # go back and shorten the steps where they lead astray
     hasty: bool = False  # judge few rows by their first epochs, too
-    hide: Callable[[Any, Any], Any] | None = None  # rows, rng -> these rows, some cells missing
+    hide: Callable[..., Any] | None = None  # rows, rng -> these rows, some cells missing
+    whole: bool = False  # take steps of all rows at once, with a line search
 
 
 def train(
@@ -58,6 +60,9 @@ def train(
     judged by cells hidden once and for all. After an interruption the learner has learnt what it
     has learnt so far.
     """
+    if plan.whole and shards is None and not plan.solved:
+        _train_whole(learner, data, rows, held, plan, rng)
+        return
     epochs = 1 if plan.solved else plan.epochs
     hide, complete = plan.hide, data
     if hide is not None:
@@ -101,8 +106,45 @@ def train(
     progress.close()
     guard.end(-np.inf if len(held) else record.get("objective", -np.inf))
     if plan.tol is not None and not (done or plan.solved or guard.failed):
-        warn(
-            f"training ended at max_iter={plan.epochs}, not where it stopped getting better; "
-            "allow more epochs, or set tol=None if these are enough",
-            ConvergenceWarning,
-        )
+        _warn_of_the_end(plan.epochs)
+
+
+def _train_whole(
+    learner: Learner, complete: Data, rows: np.ndarray, held: np.ndarray, plan: Plan, rng: Any
+) -> None:
+    """Train by steps of all rows at once; they need no guard, for none is worse than its start."""
+    data = complete.take(rows)
+    if plan.hide is not None:
+        data = with_holes(data, plan.hide, rng)
+    progress, trace = Progress(plan.verbose, plan.epochs, len(rows)), []
+    patience, kept, best, done = Patience(plan.tol, plan.patience), None, np.inf, False
+    for record in descend(learner, data, learner.rule):
+        trace.append(record["objective"])
+        if len(held):
+            record |= learner.measure(complete, held, "validation_")
+            if record["validation_loss"] < best:
+                kept, best = learner.snapshot(), record["validation_loss"]
+            done = patience.ends(record["validation_loss"])
+        elif plan.tol is not None:
+            done = len(trace) > WINDOW and trace[-1 - WINDOW] - trace[-1] < plan.tol
+        if plan.rescore:
+            record |= learner.measure(complete, rows, "rescored_")
+        progress.epoch(record)
+        done |= plan.callback is not None and plan.callback(record)
+        if done or len(trace) >= plan.epochs:
+            break
+    else:
+        done = True  # no step gained anything more
+    if kept is not None:
+        learner.restore(kept)
+    progress.close()
+    if plan.tol is not None and not done:
+        _warn_of_the_end(plan.epochs)
+
+
+def _warn_of_the_end(epochs: int) -> None:
+    warn(
+        f"training ended at max_iter={epochs}, not where it stopped getting better; "
+        "allow more epochs, or set tol=None if these are enough",
+        ConvergenceWarning,
+    )

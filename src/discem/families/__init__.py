@@ -3,7 +3,7 @@
 `register` is the only place that hears of a family. `docs/add-a-family.md` writes one.
 """
 
-from . import bernoulli, categorical, gaussian, lognormal, poisson, words
+from . import bernoulli, categorical, gaussian, levels, lognormal, poisson, words
 from ._family import (
     FAMILIES,
     Accepts,
@@ -27,6 +27,7 @@ __all__ = [
     "categorical",
     "family_of",
     "gaussian",
+    "levels",
     "lognormal",
     "multiply",
     "poisson",

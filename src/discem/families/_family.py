@@ -86,6 +86,11 @@ class Family:
         """The families of the blocks of a model."""
         return (self,)
 
+    @property
+    def known(self) -> Family:
+        """The family that it stands in for, as far as anything but the update is concerned."""
+        return self
+
     # --- the three things a model asks for --------------------------------------------------------
 
     def view(self, X: Any) -> Any:

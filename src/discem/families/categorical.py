@@ -18,9 +18,10 @@ from ..exceptions import InputError, OptionError
 from ..io.rows import CodeRows, code_rows
 from ..priors import Levels
 from . import _levels
-from ._family import Accepts, Block, Family, Statistics, register
+from ._family import FAMILIES, Accepts, Block, Family, Statistics, register
 
 _LEAST = 1e-250  # the smallest share that a step may leave
+_VERY_MANY = 100_000  # shares: a step should not touch all of them, see `levels`
 _MANY = 256  # levels of all columns: rows of so many indicators are mostly zeros
 
 
@@ -124,7 +125,10 @@ class CategoricalFamily(Family):
         return tallies[0]._replace(counts=sum(tally.counts for tally in tallies))
 
     def start(self, prior, tally, total, init, stream):
-        return _levels.start(self.name, prior, tally, total, init)
+        block = _levels.start(self.name, prior, tally, total, init)
+        if block.values["share"].size > _VERY_MANY:
+            return FAMILIES["levels"].thinned(block)  # type: ignore[attr-defined]
+        return block
 
     def perturbed(self, block, components, rng):
         p = block.values["share"].copy()

@@ -46,7 +46,7 @@ class Mixture:
     @property
     def family(self) -> Family:
         """The family of the rows."""
-        return multiply(*(family_of(block) for block in self.blocks))
+        return multiply(*(family_of(block).known for block in self.blocks))
 
     @property
     def features(self) -> Block:
@@ -76,6 +76,11 @@ class Mixture:
     def averages(self) -> bool:
         """Whether a running average is kept."""
         return self.classes.past is not None
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether a step changes some of its arrays where they are."""
+        return any(block.lazy for block in self.blocks)
 
     @property
     def work_per_cell(self) -> float:

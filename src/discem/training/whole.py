@@ -15,7 +15,7 @@ import numpy as np
 from ..engines import Data, Rule
 from ..engines.sequential import add_figures
 from ..figures import FIGURES, ROWS, SHORTENED
-from ..io.rows import joined
+from ..io.rows import copied, joined
 from ..projections import Interior
 from ..targets import Targets
 from ..update import Judged, judge, move
@@ -46,8 +46,9 @@ class Descent:
 
     def step(self) -> bool:
         """Try a step; return whether it was better."""
+        model = copied(self.model) if self.model.is_in_place else self.model
         model, self.shortened = move(
-            self.model, self.batch, self.judged, self.data.weights, self.rule, self.size
+            model, self.batch, self.judged, self.data.weights, self.rule, self.size
         )
         if self.last is not None and self.momentum:
             model = model.pushed(self.model, self.last, self.momentum)

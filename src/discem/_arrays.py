@@ -28,6 +28,25 @@ def namespace_of(array: Any) -> Any:
     return array_namespace(array)
 
 
+def beside(host: Any, array: Any) -> Any:
+    """Numbers of the host, in the namespace and on the device of another array."""
+    if isinstance(array, np.ndarray):
+        return np.asarray(host)
+    return namespace_of(array).asarray(host, device=array.device)
+
+
+def on_device(state: Any, array: Any) -> Any:
+    """The state with all its numbers beside another array; whole numbers stay with the host."""
+    if isinstance(state, np.ndarray):
+        return beside(state, array) if state.dtype.kind == "f" else state
+    if isinstance(state, dict):
+        return {name: on_device(part, array) for name, part in state.items()}
+    if not isinstance(state, tuple):
+        return state
+    parts = [on_device(part, array) for part in state]
+    return type(state)(*parts) if hasattr(state, "_fields") else tuple(parts)
+
+
 def count_true(flags: Any) -> int:
     """How many of the flags are set."""
     if isinstance(flags, np.ndarray):

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from ._arrays import namespace_of
+from ._arrays import beside, namespace_of
 from .losses import NLL
 from .models import Moves
 from .targets import UNLABELLED, Inferences, Targets, infer
@@ -33,7 +31,7 @@ def judge(loss: Any, scores: Any, targets: Targets) -> Judged:
     losses, weights = loss.evaluate(seen)
     if not targets.certain:
         xp = namespace_of(scores)
-        nothing = xp.asarray(targets.codes == UNLABELLED)
+        nothing = beside(targets.codes == UNLABELLED, scores)
         by_nll, given = NLL().evaluate(seen)
         losses = xp.where(nothing, by_nll, losses)
         weights = xp.where(nothing[:, None], given, weights)
@@ -51,7 +49,7 @@ def update(
     scores, posterior = model.scores(batch)
     judged = judge(rule.loss, scores, targets)
     xp, n = namespace_of(scores), scores.shape[0]
-    weights = xp.asarray(weights)
+    weights = beside(weights, scores)
     W = judged.weights * (rho / n * weights)[:, None]
     mean = float(xp.sum(weights)) / n
     moves = Moves(0.0, rho * mean / rule.n, rho / rule.n, rule.projection)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -26,6 +28,33 @@ def namespace_of(array: Any) -> Any:
         kind = type(array).__name__
         raise InputError(f"{kind} is no standard array: pip install array-api-compat") from error
     return array_namespace(array)
+
+
+def beside(host: Any, array: Any) -> Any:
+    """Numbers of the host, in the namespace and on the device of another array."""
+    if isinstance(array, np.ndarray):
+        return np.asarray(host)
+    return namespace_of(array).asarray(host, device=array.device)
+
+
+def on_device(state: Any, array: Any) -> Any:
+    """The state with all its numbers beside another array; whole numbers stay with the host."""
+    return mapped(lambda own: beside(own, array) if own.dtype.kind == "f" else own, state)
+
+
+def mapped(function: Callable[[np.ndarray], Any], state: Any) -> Any:
+    """What a function makes of all arrays of the host in tuples, dicts and dataclasses."""
+    if isinstance(state, np.ndarray):
+        return function(state)
+    if isinstance(state, dict):
+        return {name: mapped(function, part) for name, part in state.items()}
+    if isinstance(state, tuple):
+        parts = [mapped(function, part) for part in state]
+        return type(state)(*parts) if hasattr(state, "_fields") else tuple(parts)
+    if is_dataclass(state) and not isinstance(state, type):
+        names = [field.name for field in fields(state)]
+        return replace(state, **{name: mapped(function, getattr(state, name)) for name in names})
+    return state
 
 
 def count_true(flags: Any) -> int:

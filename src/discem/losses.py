@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import targets as _targets
-from ._arrays import namespace_of
+from ._arrays import beside, namespace_of
 from ._kinds import savable
 from .exceptions import OptionError
 from .targets import Inferences
@@ -61,7 +61,7 @@ class Hinge(NamedTuple):
         xp = namespace_of(seen.margin)
         lacks = self.margin - seen.margin
         value = xp.where(lacks > 0, lacks, xp.zeros_like(lacks))
-        classes = xp.arange(seen.given.shape[1])[None, :]
+        classes = beside(np.arange(seen.given.shape[1]), seen.given)[None, :]
         step = xp.where(lacks > 0, xp.ones_like(lacks), xp.zeros_like(lacks))[:, None]
         none = xp.zeros_like(seen.given)
         right = xp.where(classes == seen.right[:, None], step, none)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._arrays import namespace_of
+from ._arrays import beside, namespace_of
 
 UNLABELLED = -1  # nothing is known: every class would be right
 UNKNOWN = -2  # a label that the model does not know; nothing can be learnt from it
@@ -113,8 +113,8 @@ def infer(a: Any, targets: Targets) -> Inferences:
     total = xp.sum(posterior, axis=1, keepdims=True)
     posterior = posterior / total
     free = (top + xp.log(total))[:, 0]
-    codes = xp.asarray(targets.codes)[:, None]
-    member = codes == xp.arange(K, dtype=codes.dtype)[None, :]
+    codes = beside(targets.codes, a)[:, None]
+    member = codes == beside(np.arange(K), a)[None, :]
     none, low = xp.zeros_like(a), xp.full_like(a, -inf)
     if targets.certain:
         right_of = xp.where(member, a, low)
@@ -123,7 +123,7 @@ def infer(a: Any, targets: Targets) -> Inferences:
     else:
         # every class is right for a row without a label, or with one that the model does not know
         member = member | (codes == UNLABELLED) | (codes == UNKNOWN)
-        share = none if targets.plain else xp.asarray(targets.share)
+        share = none if targets.plain else beside(targets.share, a)
         if not targets.plain:
             # the right classes are those of the largest share: in a set, its members
             most = xp.max(share, axis=1, keepdims=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ._arrays import namespace_of
+from ._arrays import beside, namespace_of
 from .losses import NLL
 from .models import Moves
 from .targets import UNLABELLED, Inferences, Targets, infer
@@ -33,7 +33,7 @@ def judge(loss: Any, model: Any, batch: Any, targets: Targets) -> Judged:
     losses, weights = loss.evaluate(seen)
     if not targets.certain:
         xp = namespace_of(scores)
-        nothing = xp.asarray(targets.codes == UNLABELLED)
+        nothing = beside(targets.codes == UNLABELLED, scores)
         by_nll, given = NLL().evaluate(seen)
         losses = xp.where(nothing, by_nll, losses)
         weights = xp.where(nothing[:, None], given, weights)
@@ -48,7 +48,7 @@ def move(
     Returns the model, and how many factors had their step shortened.
     """
     xp, n = namespace_of(judged.weights), judged.weights.shape[0]
-    weights = xp.asarray(weights)
+    weights = beside(weights, judged.weights)
     W = judged.weights * (rho / n * weights)[:, None]
     mean = float(xp.sum(weights)) / n
     moves = Moves(0.0, rho * mean / rule.n, rho / rule.n, rule.projection)

@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays import mapped
 from ..exceptions import OptionError
 from ..figures import FIGURES
-from ..io.rows import copied, mapped
+from ..io.rows import copied
 from ..models import mean_of
 from ._protocol import Data, Done, Engine, Rule
 from .sequential import Part, Sequential, take_steps

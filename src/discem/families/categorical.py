@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from .._arrays import count_true, namespace_of, segment_max, segment_sum
+from .._arrays import beside, count_true, namespace_of, segment_max, segment_sum
 from .._checks import check_array, check_number, demand
 from ..exceptions import InputError, OptionError
 from ..io.rows import CodeRows, code_rows
@@ -47,11 +47,11 @@ class CategoricalFamily(Family):
         first, codes = block.fixed["first"], rows.values
         sizes = np.diff(first)
         xp = namespace_of(block.values["share"])
-        if len(block.prior.centre) <= _MANY or xp is not np:
+        if int(first[-1]) <= _MANY or xp is not np:
             column = np.repeat(np.arange(len(sizes)), sizes)
             level = np.arange(int(first[-1])) - first[:-1][column]
             hot = codes[:, column] == level.astype(codes.dtype)
-            return Statistics(xp.asarray(hot.astype(np.float64)), None, None)
+            return Statistics(beside(hot.astype(np.float64), block.values["share"]), None, None)
         known = (codes >= 0) & (codes < sizes)
         ends = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
         place = (codes + first[:-1])[known]
@@ -90,7 +90,8 @@ class CategoricalFamily(Family):
         worst, most = segment_max(-step_of / p, first), projection.most_lost
         over = worst > most
         if xp.any(over):
-            f = xp.where(over, most / xp.where(over, worst, xp.ones_like(worst)), 1.0)
+            one = xp.ones_like(worst)
+            f = xp.where(over, most / xp.where(over, worst, one), one)
             step_of = step_of * self._of_levels(block, f)
         values = {"share": xp.clip(p + step_of, _LEAST, None)}
         beyond = xp.where(short, new_count - count - change, xp.zeros_like(count))
@@ -104,7 +105,7 @@ class CategoricalFamily(Family):
     def _of_levels(self, block: Block, numbers):
         """One number for each column, repeated for each of its levels."""
         xp = namespace_of(numbers)
-        return xp.take(numbers, block.fixed["column"], axis=0)
+        return xp.take(numbers, beside(block.fixed["column"], numbers), axis=0)
 
     def pushed(self, block, now, before, share):
         block = super().pushed(block, now, before, share)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import count_true, namespace_of
+from .._arrays import beside, count_true, namespace_of
 from .._checks import check_array, check_number
 from ..exceptions import OptionError
 from ..io.rows import DenseRows, dense_rows
@@ -25,7 +25,7 @@ _FAR_OUT = 3.0  # deviations; what is further out should not be a cluster of its
 _FARTHEST = 1e60  # units: squares of squares of what is further out would overflow
 _WIDE, _NARROW = 1e75, 1e-290  # the widest mean and the smallest variance that a factor may have
 _COUNT = 1e-50  # .. and the least count
-_LOG_ROOT = 0.5 * np.log(2 * np.pi)
+_LOG_ROOT = float(0.5 * np.log(2 * np.pi))
 
 
 class Change(NamedTuple):
@@ -55,13 +55,13 @@ class GaussianFamily(Family):
         xp = namespace_of(shift)
         varies = xp.isfinite(scale)  # a column that never varies says nothing
         factor = xp.where(varies, 1.0 / scale, xp.zeros_like(scale))
-        units = (xp.asarray(rows.values) - shift) * factor
+        units = (beside(rows.values, shift) - shift) * factor
         missing, seen = xp.isnan(units), None
         if xp.any(missing):
             units = xp.where(missing, xp.zeros_like(units), units)
             seen = xp.where(missing, xp.zeros_like(units), xp.ones_like(units))
         units = xp.clip(units, -_FARTHEST, _FARTHEST)
-        base = None if rows.base is None else xp.asarray(rows.base)
+        base = None if rows.base is None else beside(rows.base, shift)
         return Statistics(xp.concat([units, units * units], axis=1), seen, base)
 
     def table(self, block):
@@ -79,11 +79,11 @@ class GaussianFamily(Family):
         """D a_k / d r_k = s(x)' I(mu)^-1 s(x), of a mean and of a variance."""
         m, v = block.values["mean"], block.values["variance"]
         xp, d = namespace_of(m), m.shape[0]
-        z = (batch.values[:, :d, None] - m[None]) ** 2 / v[None]
+        z = (batch.values[:, :d, None] - m[None, :, :]) ** 2 / v[None, :, :]
         effect = 0.5 + 0.5 * z * z
         if batch.seen is not None:
             effect = effect * batch.seen[:, :, None]
-        return xp.sum(effect / step.counts(block.mass)[None], axis=1)
+        return xp.sum(effect / step.counts(block.mass)[None, :, :], axis=1)
 
     def moved(self, block, found, step):
         (sums, seen), m, v = found, block.values["mean"], block.values["variance"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import gammaln
 
-from .._arrays import count_true, namespace_of
+from .._arrays import beside, count_true, namespace_of
 from .._checks import check_array, check_number
 from ..exceptions import OptionError
 from ..io.rows import DenseRows, dense_rows
@@ -34,13 +34,13 @@ class PoissonFamily(Family):
         return dense_rows(X, -np.nansum(gammaln(X + 1.0), axis=1))
 
     def read(self, block, rows: DenseRows):
-        xp = namespace_of(block.mass)
-        x = xp.asarray(rows.values)
+        x = beside(rows.values, block.mass)
+        xp = namespace_of(x)
         missing, seen = xp.isnan(x), None
         if xp.any(missing):
             x = xp.where(missing, xp.zeros_like(x), x)
             seen = xp.where(missing, xp.zeros_like(x), xp.ones_like(x))
-        return Statistics(x, seen, None if rows.base is None else xp.asarray(rows.base))
+        return Statistics(x, seen, None if rows.base is None else beside(rows.base, x))
 
     def table(self, block):
         """Theta = ln m, and A = m."""
@@ -49,8 +49,8 @@ class PoissonFamily(Family):
 
     def leverage(self, block, batch, weights, step):
         """D a_k / d r_k = (x - m)^2 / (m N)."""
-        rate = block.values["rate"][None]
-        effect = (batch.values[:, :, None] - rate) ** 2 / (rate * step.counts(block.mass)[None])
+        rate, count = block.values["rate"][None, :, :], step.counts(block.mass)[None, :, :]
+        effect = (batch.values[:, :, None] - rate) ** 2 / (rate * count)
         if batch.seen is not None:
             effect = effect * batch.seen[:, :, None]
         return namespace_of(effect).sum(effect, axis=1)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import fields, is_dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+
+from .._arrays import mapped
 
 
 class DenseRows(NamedTuple):
@@ -184,18 +184,3 @@ def owned(state: Any) -> Any:
 def _owned(array: np.ndarray) -> np.ndarray:
     own = array.flags.writeable and not isinstance(array, np.memmap)
     return array if own else np.array(array)
-
-
-def mapped(function: Callable[[np.ndarray], Any], state: Any) -> Any:
-    """What a function makes of all arrays in tuples, dicts and dataclasses."""
-    if isinstance(state, np.ndarray):
-        return function(state)
-    if isinstance(state, dict):
-        return {name: mapped(function, part) for name, part in state.items()}
-    if isinstance(state, tuple):
-        parts = [mapped(function, part) for part in state]
-        return type(state)(*parts) if hasattr(state, "_fields") else tuple(parts)
-    if is_dataclass(state) and not isinstance(state, type):
-        names = [field.name for field in fields(state)]
-        return replace(state, **{name: mapped(function, getattr(state, name)) for name in names})
-    return state

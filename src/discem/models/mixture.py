@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import namespace_of
+from .._arrays import beside, namespace_of
 from .._checks import check_array, check_number, demand
 from .._kinds import savable
 from ..families import Block, Family, Step, family_of, multiply
@@ -109,14 +109,14 @@ class Mixture:
             return joint, None
         place, there = self._places
         xp = namespace_of(joint)
-        by_class = xp.take(joint, xp.asarray(place.ravel()), axis=1)
+        by_class = xp.take(joint, beside(place.ravel(), joint), axis=1)
         by_class = xp.reshape(by_class, (joint.shape[0], *place.shape))
-        by_class = xp.where(xp.asarray(there), by_class, xp.full_like(by_class, -np.inf))
+        by_class = xp.where(beside(there, joint), by_class, xp.full_like(by_class, -np.inf))
         top = xp.max(by_class, axis=2, keepdims=True)
         posterior = xp.exp(by_class - top)
         total = xp.sum(posterior, axis=2, keepdims=True)
         posterior = xp.reshape(posterior / total, (joint.shape[0], -1))
-        kept = xp.asarray(np.flatnonzero(there.ravel()))
+        kept = beside(np.flatnonzero(there.ravel()), joint)
         return (top + xp.log(total))[:, :, 0], xp.take(posterior, kept, axis=1)
 
     def spread(self, weights: Any, posterior: Any) -> Any:
@@ -124,7 +124,7 @@ class Mixture:
         if posterior is None:
             return weights
         xp = namespace_of(weights)
-        return xp.take(weights, xp.asarray(self.code), axis=1) * posterior
+        return xp.take(weights, beside(self.code, weights), axis=1) * posterior
 
     def leverage(self, batch: tuple, posterior: Any, weights: Any, moves: Moves) -> Any:
         """How far a step of weight 1 would move the scores of the row, (n, K); None: no need."""
@@ -137,9 +137,8 @@ class Mixture:
         if posterior is None or total is None:
             return total
         # a weight r of the class moves component c by q r, which moves a_k by q times as much
-        xp = namespace_of(total)
         member = self.code[:, None] == np.arange(self.n_classes)
-        return (posterior**2 * total) @ xp.asarray(member.astype(np.float64))
+        return (posterior**2 * total) @ beside(member.astype(np.float64), total)
 
     def moved(self, batch: tuple, posterior: Any, weights: Any, moves: Moves) -> tuple[Any, int]:
         """The model after one step, and how many factors had theirs shortened."""

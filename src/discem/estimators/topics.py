@@ -52,7 +52,7 @@ _COUNTING = {  # what CountVectorizer does by default
 }
 _HEAVY, _HEAVY_HINGE = 3.0, 10.0  # pseudo-counts of all topics, beside the words of the data
 _HEAVIEST = 4.0  # times those of `Dirichlet()`
-_CACHE = 1 << 18  # numbers to work on at a time
+_CACHE = 1 << 20  # numbers to work on at a time
 _WARM = 5  # passes of online EM that tell the topics of a class apart before training
 
 
@@ -276,7 +276,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
     def _resolve_inference(self, rng) -> Any:
         if self.inference == "gibbs":
             return Gibbs(int(self.n_sweeps or 10), int(rng.randint(2**31 - 1)))
-        return Cvb0(int(self.n_sweeps or 5))
+        return Cvb0(int(self.n_sweeps or 3))
 
     def _begin(self, batch, average, stream, rng):
         T, K, d = int(self.n_topics), len(batch.classes), batch.X.shape[1]
@@ -323,7 +323,8 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         """So few that their words, in all topics, stay in the cache."""
         cells = batch.rows.n_cells / max(batch.rows.n_rows, 1)
         numbers = max(cells, 1.0) * len(batch.classes) * int(self.n_topics)
-        return int(np.clip(min(_CACHE / numbers, batch.rows.n_rows / 30), 1, 64))
+        few = max(batch.rows.n_rows / 8, 8)
+        return int(np.clip(min(_CACHE / numbers, few), 1, 128))
 
     def _solved(self, targets):
         return self.n_topics == 1 and super()._solved(targets)

@@ -141,6 +141,33 @@ class Family:
         """Pseudo-observations, of what the prior pulls by most."""
         return 0.0
 
+    # --- coordinates without bounds, for steps of all rows at once --------------------------------
+
+    def free(self, block: Block) -> dict[str, Any]:
+        """The values, of what must stay positive the logarithms."""
+        values = block.values.items()
+        log = namespace_of(block.mass).log
+        return {name: log(v) if name in self.positive else v for name, v in values}
+
+    def placed(self, block: Block, free: dict[str, Any]) -> Block:
+        """The block elsewhere."""
+        exp = namespace_of(block.mass).exp
+        values = {name: exp(v) if name in self.positive else v for name, v in free.items()}
+        return block._replace(values=values)
+
+    def slope(self, block: Block, found: Any, counts: Any, n: float) -> tuple[dict, dict]:
+        """Gradient of the objective in free coordinates, and its metric, by name.
+
+        `found` is what `expected` says of the weights of all rows, `counts` are those of the
+        factors, and the penalty is spread over n rows. The metric is the Fisher information, and
+        the curvature of the prior, so that no prior overshoots its centre.
+        """
+        raise NotImplementedError
+
+    def reach(self, block: Block, step: dict[str, Any]) -> dict[str, Any]:
+        """How far a step goes, in units in which a half is far."""
+        return {name: namespace_of(move).abs(move) for name, move in step.items()}
+
     # --- the start --------------------------------------------------------------------------------
 
     def collect(self, rows: Any, parts: list, n_features: Any, n_classes: int) -> Any:
@@ -201,20 +228,6 @@ class Family:
 
     def check_fixed(self, block: Block, shapes: dict[str, tuple]) -> None:
         """Refuse units, or a prior, that cannot be."""
-
-    def pushed(self, block: Block, now: Block, before: Block, share: float) -> Block:
-        """The block moved on by a share of the way from `before` to `now`.
-
-        What must stay positive moves by a factor.
-        """
-        values = {}
-        for name, value in block.values.items():
-            new, old = now.values[name], before.values[name]
-            if name in self.positive:
-                values[name] = value * (new / old) ** share
-            else:
-                values[name] = value + share * (new - old)
-        return block._replace(values=values)
 
     def with_average(self, block: Block) -> Block:
         """The block with a running average that starts where it stands."""

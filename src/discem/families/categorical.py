@@ -107,11 +107,21 @@ class CategoricalFamily(Family):
         xp = namespace_of(numbers)
         return xp.take(numbers, beside(block.fixed["column"], numbers), axis=0)
 
-    def pushed(self, block, now, before, share):
-        block = super().pushed(block, now, before, share)
-        p = block.values["share"]
-        total = self._of_levels(block, segment_sum(p, block.fixed["first"]))
-        return block._replace(values={"share": p / total})
+    # --- coordinates without bounds ---------------------------------------------------------------
+
+    def placed(self, block, free):
+        first, logs = block.fixed["first"], free["share"]
+        xp = namespace_of(logs)
+        p = xp.exp(logs - self._of_levels(block, segment_max(logs, first)))
+        p = p / self._of_levels(block, segment_sum(p, first))
+        return block._replace(values={"share": xp.clip(p, _LEAST, None)})
+
+    def slope(self, block, found, counts, n):
+        (sums, seen), p, prior = found, block.values["share"], block.prior
+        count, total = self._of_levels(block, counts), self._of_levels(block, seen)
+        nu = self._of_levels(block, prior.nu)[:, None]
+        gradient = p * total - sums - nu * (prior.centre[:, None] - p) / n
+        return {"share": gradient}, {"share": (count + nu / n) * p}
 
     # --- the start --------------------------------------------------------------------------------
 

@@ -108,6 +108,21 @@ class GaussianFamily(Family):
         mass, _ = step.projection.positive(block.mass, gained - step.decay * block.mass, step.floor)
         return block._replace(mass=mass, values=values), count_true(short)
 
+    def slope(self, block, found, counts, n):
+        (sums, seen), m, v = found, block.values["mean"], block.values["variance"]
+        d = m.shape[0]
+        linear, square = sums[:d, :], sums[d:, :]
+        off = linear - m * seen
+        wide = square - 2.0 * m * linear + m * m * seen - v * seen
+        to_mean, to_log, of_mean, of_log = _bends(block.prior, m, v)
+        gradient = {"mean": to_mean / n - off / v, "variance": to_log / n - 0.5 * wide / v}
+        metric = {"mean": (counts + of_mean / n) / v, "variance": 0.5 * (counts + of_log / n)}
+        return gradient, metric
+
+    def reach(self, block, step):
+        xp, v = namespace_of(block.mass), block.values["variance"]
+        return {"mean": xp.abs(step["mean"]) / xp.sqrt(v), "variance": xp.abs(step["variance"])}
+
     def strength(self, block):
         prior = block.prior
         if isinstance(prior, PaperNormalGamma):
@@ -261,6 +276,25 @@ def _pull(prior: Any, pull: float, count: Any, m: Any, v: Any) -> Change:
     if isinstance(prior, NormalBetaPrime):
         return Change(0.0, step, wider + 0.5 * step * off * share + step * step / count)
     return Change(0.0, step, wider + step * off)
+
+
+def _bends(prior: Any, m: Any, v: Any) -> tuple[Any, Any, Any, Any]:
+    """Slopes of the penalty in the means and logarithms of variances, and its pseudo-counts."""
+    xp = namespace_of(m)
+    one = xp.ones_like(m)
+    if isinstance(prior, PaperNormalGamma):
+        inverse = prior.alpha_square / v
+        to_log = 0.5 * (prior.nu * (one - m * m / v) - inverse)
+        return prior.nu * m / v, to_log, prior.nu * one, xp.maximum(inverse, prior.nu * one)
+    off, v0 = m - prior.mean[:, None], prior.variance[:, None]
+    if isinstance(prior, NormalBetaPrime):
+        nu, share = 2.0 * prior.nu_mean, v / (v + v0)
+        to_mean = nu * off / (v + v0)
+        to_log = prior.nu_variance * (2.0 * share - 1.0) - 0.5 * to_mean * off * share
+        return to_mean, to_log, nu * share, 4.0 * prior.nu_variance * share * (1.0 - share)
+    to_mean, ratio = prior.nu_mean * off / v, v0 / v
+    to_log = 0.5 * (prior.nu_variance * (1.0 - ratio) - to_mean * off)
+    return to_mean, to_log, prior.nu_mean * one, prior.nu_variance * xp.maximum(ratio, one)
 
 
 def _land_inside(step: Step, count: Any, m: Any, v: Any, change: Change) -> tuple:

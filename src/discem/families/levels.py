@@ -192,9 +192,18 @@ class ManyLevels(CategoricalFamily):
     def perturbed(self, block, components, rng):
         return self._through(block, lambda b: CATEGORICAL.perturbed(b, components, rng))
 
-    def pushed(self, block, now, before, share):
-        plain = [self.settled(each) for each in (block, now, before)]
-        return self.thinned(CATEGORICAL.pushed(*plain, share))
+    def free(self, block):
+        return CATEGORICAL.free(self.settled(block))
+
+    def placed(self, block, free):
+        return self.thinned(CATEGORICAL.placed(self.settled(block), free))
+
+    def slope(self, block, found, counts, n):
+        batch, some, seen = found
+        plain = self.settled(block)
+        sums = np.zeros_like(plain.values["share"])
+        sums[batch.levels] = some
+        return CATEGORICAL.slope(plain, (sums, seen), counts, n)
 
     def check(self, block, n_components, n_features, averages):
         demand(isinstance(block.lazy, dict), "many levels lack scalars")

@@ -71,6 +71,11 @@ class PoissonFamily(Family):
         n_short = count_true(short | shorter)
         return block._replace(mass=mass, values=values), n_short
 
+    def slope(self, block, found, counts, n):
+        (sums, seen), rate, prior = found, block.values["rate"], block.prior
+        gradient = rate * seen - sums - prior.nu * (prior.rate[:, None] - rate) / n
+        return {"rate": gradient}, {"rate": (counts + prior.nu / n) * rate}
+
     def strength(self, block):
         return block.prior.nu
 

@@ -13,6 +13,8 @@ import scipy.sparse as sp
 from scipy.special import gammaln
 
 _CACHE = 1 << 17  # numbers of one array to work on at a time; four such arrays stay in cache
+_AHEAD = 1.5  # moves that the masses of topics are expected to make yet, at first
+_COUNTS = 4096.0  # of one word, above which float32 would cost the scores a tenth of a nat
 _SHIFT = 5  # terms of the trigamma function before its asymptotic series is used
 
 
@@ -23,7 +25,7 @@ def explain(
     indptr: np.ndarray,
     alpha: float,
     sweeps: int,
-    dtype: type = np.float32,
+    dtype: type | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return ``ln p(document | class)`` and the expected tokens of each word in each topic.
 
@@ -52,8 +54,9 @@ def explain(
     sweeps : int
         Passes over the stored words, at least 1. Three come closer to the fixed point than five
         passes that update one word after another.
-    dtype : float32 or float64, default=float32
-        Of the expected tokens. Naive Bayes' part of the scores is always computed in float64.
+    dtype : float32 or float64, optional
+        Of the expected tokens. By default float32, or float64 where a word occurs more than 4096
+        times in a document. Naive Bayes' part of the scores is always computed in float64.
 
     Returns
     -------
@@ -64,6 +67,8 @@ def explain(
     """
     n_words, K, T = p.shape
     values = np.asarray(values, dtype=np.float64)
+    if dtype is None:
+        dtype = np.float64 if values.max(initial=0.0) > _COUNTS else np.float32
     shape = len(indptr) - 1, n_words
     rows = sp.csr_array((values, word, indptr), shape=shape)
     scores, tokens = np.empty((shape[0], K)), np.empty((K, T, len(values)), dtype=dtype)
@@ -87,7 +92,7 @@ def _share_out(share, values, indptr, alpha, sweeps, tokens) -> np.ndarray:
 
     All words of a document move at once, which alone would take twice as many sweeps as moving one
     after another. So the evidence is extrapolated: each sweep expects the masses of topics to go on
-    as they went, less boldly as they settle.
+    as they went, and less so from sweep to sweep, because a constant share can end in a cycle.
     """
     sizes = np.diff(indptr)
     filled = np.flatnonzero(sizes)  # `reduceat` cannot sum nothing
@@ -101,7 +106,7 @@ def _share_out(share, values, indptr, alpha, sweeps, tokens) -> np.ndarray:
     mass = np.add.reduceat(tokens, begin, axis=-1)
     before = mass.mean(axis=1, keepdims=True)
     for sweep in range(sweeps):
-        ahead = np.maximum(mass + (0.5 + 0.75**sweep) * (mass - before), 0.0) + least
+        ahead = np.maximum(mass + _AHEAD * 0.75**sweep * (mass - before), 0.0) + least
         evidence = np.repeat(ahead, sizes, axis=-1)
         tokens *= single
         evidence -= tokens

@@ -170,14 +170,6 @@ class Mixture:
         there = place < self.sizes[:, None]
         return np.where(there, self.first[:-1, None] + place, 0), there
 
-    def pushed(self, now: Any, before: Any, share: float) -> Any:
-        """The model moved on by a share of the way from `before` to `now`."""
-        trios = zip(self.blocks, now.blocks, before.blocks, strict=True)
-        blocks = tuple(family_of(own).pushed(own, new, old, share) for own, new, old in trios)
-        ratio = now.classes.counts / before.classes.counts
-        classes = self.classes._replace(counts=self.classes.counts * ratio**share)
-        return self._replace(classes=classes, blocks=blocks)
-
     # --- the state --------------------------------------------------------------------------------
 
     def with_average(self) -> Any:

@@ -114,7 +114,7 @@ class Topics(Mixture):
         K, u = self.n_classes, len(documents.words)
         pairs = self._pairs(documents, posterior, weights, moves)
         tokens = pairs.weight[:, None] * pairs.tokens.astype(np.float64)
-        ends = np.arange(len(tokens) + 1)
+        ends = np.arange(len(tokens) + 1, dtype=np.int32)
         scatter = sp.csc_array((np.ones(len(tokens)), pairs.row, ends), shape=(u * K, len(tokens)))
         sums = (scatter @ tokens).reshape(u, -1)
         shares = self.classes.shares
@@ -130,7 +130,7 @@ class Topics(Mixture):
         heard = np.abs(weights) > _NEGLIGIBLE * moves.floor
         k, j = np.nonzero(np.repeat(heard.T, sizes, axis=1))
         document = np.repeat(np.arange(len(weights)), sizes)[j]
-        row = counts.indices[j] * np.int64(K) + k
+        row = (counts.indices[j] * K + k).astype(np.int32)  # SciPy checks wider ones each time
         return Pairs(row, document, weights[document, k], tokens[j, k])
 
     def with_classes(self, order: np.ndarray, mass: float) -> Any:

@@ -18,7 +18,7 @@ from ..exceptions import warn
 from ..progress import Progress
 from .guard import Guard, Patience
 from .learner import Learner, Record
-from .whole import WINDOW, descend, with_holes
+from .whole import descend, with_holes
 
 _FEW = 4000  # rows, after which training may be judged; or epochs, where rows are few
 _SOME = 20
@@ -116,22 +116,21 @@ def _train_whole(
     data = complete.take(rows)
     if plan.hide is not None:
         data = with_holes(data, plan.hide, rng)
-    progress, trace = Progress(plan.verbose, plan.epochs, len(rows)), []
+    progress = Progress(plan.verbose, plan.epochs, len(rows))
     patience, kept, best, done = Patience(plan.tol, plan.patience), None, np.inf, False
-    for record in descend(learner, data, learner.rule):
-        trace.append(record["objective"])
+    for steps, (record, left) in enumerate(descend(learner, data, learner.rule), 1):
         if len(held):
             record |= learner.measure(complete, held, "validation_")
             if record["validation_loss"] < best:
                 kept, best = learner.snapshot(), record["validation_loss"]
             done = patience.ends(record["validation_loss"])
         elif plan.tol is not None:
-            done = len(trace) > WINDOW and trace[-1 - WINDOW] - trace[-1] < plan.tol
+            done = left < plan.tol
         if plan.rescore:
             record |= learner.measure(complete, rows, "rescored_")
         progress.epoch(record)
         done |= plan.callback is not None and plan.callback(record)
-        if done or len(trace) >= plan.epochs:
+        if done or steps >= plan.epochs:
             break
     else:
         done = True  # no step gained anything more

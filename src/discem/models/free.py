@@ -1,0 +1,75 @@
+"""A model in coordinates without bounds: where steps of all rows at once look for the optimum.
+
+They are means, and logarithms of variances, of rates and of shares. The metric is the diagonal of
+the Fisher information there: dividing a gradient by it is the natural-gradient step of the method.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .._arrays import namespace_of
+from ..families import family_of
+
+
+def vector_of(model: Any) -> Any:
+    """The free coordinates of a model, side by side."""
+    xp = namespace_of(model.classes.counts)
+    parts = [xp.log(model.classes.shares)]
+    for block in model.blocks:
+        parts += [xp.reshape(part, (-1,)) for part in family_of(block).free(block).values()]
+    return xp.concat(parts)
+
+
+def placed(model: Any, vector: Any) -> Any:
+    """The same model elsewhere."""
+    counts = model.classes.counts
+    xp, M = namespace_of(counts), counts.shape[0]
+    logs = vector[:M]
+    shares = xp.exp(logs - xp.max(logs))
+    shares = xp.clip(shares / xp.sum(shares), 1e-260, None)
+    classes = model.classes._replace(counts=shares * xp.sum(counts))
+    blocks = tuple(family_of(block).placed(block, free) for block, free in _by_block(model, vector))
+    return model._replace(classes=classes, blocks=blocks)
+
+
+def slope_of(model: Any, batch: Any, posterior: Any, weights: Any, n: float) -> tuple[Any, Any]:
+    """Gradient and metric of the objective; `weights` are those of the loss of rows, summing up."""
+    weights, classes = model.spread(weights, posterior), model.classes
+    xp, shares = namespace_of(weights), model.classes.shares
+    M, sums = shares.shape[0], xp.sum(weights, axis=0)
+    alpha = classes.alpha / n
+    gradients = [shares * xp.sum(sums) - sums - alpha * (1.0 - M * shares)]
+    metrics = [shares * (1.0 + alpha * M)]
+    for block, part in zip(model.blocks, batch, strict=True):
+        family = family_of(block)
+        found = family.expected(block, part, weights)
+        counts = block.mass[:, None] * shares[None, :]
+        gradient, metric = family.slope(block, found, counts, n)
+        gradients += [xp.reshape(gradient[name], (-1,)) for name in gradient]
+        metrics += [xp.reshape(metric[name], (-1,)) for name in gradient]
+    return xp.concat(gradients), xp.concat(metrics)
+
+
+def reach_of(model: Any, step: Any) -> Any:
+    """How far a step goes, by coordinate: means in deviations, the others as they are."""
+    M = model.classes.counts.shape[0]
+    xp = namespace_of(step)
+    parts = [xp.abs(step[:M])]
+    for block, moves in _by_block(model, step):
+        reach = family_of(block).reach(block, moves)
+        parts += [xp.reshape(reach[name], (-1,)) for name in moves]
+    return xp.concat(parts)
+
+
+def _by_block(model: Any, vector: Any) -> Any:
+    """Pairs of blocks and their parts of a vector, by name."""
+    xp, at = namespace_of(vector), model.classes.counts.shape[0]
+    for block in model.blocks:
+        named = {}
+        for name, part in family_of(block).free(block).items():
+            size = math.prod(part.shape)
+            named[name] = xp.reshape(vector[at : at + size], part.shape)
+            at += size
+        yield block, named

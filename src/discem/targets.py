@@ -114,12 +114,13 @@ def infer(a: Any, targets: Targets) -> Inferences:
     posterior = posterior / total
     free = (top + xp.log(total))[:, 0]
     codes = beside(targets.codes, a)[:, None]
-    member = codes == beside(np.arange(K), a)[None, :]
+    # classes in rows, as scores have them side by side in memory
+    member = (beside(np.arange(K), a)[:, None] == codes.T).T
     none, low = xp.zeros_like(a), xp.full_like(a, -inf)
     if targets.certain:
-        right_of = xp.where(member, a, low)
-        clamped = xp.max(right_of, axis=1)
         given = xp.where(member, xp.ones_like(a), none)
+        clamped = best = xp.sum(xp.where(member, a, none), axis=1)
+        right = codes[:, 0]
     else:
         # every class is right for a row without a label, or with one that the model does not know
         member = member | (codes == UNLABELLED) | (codes == UNKNOWN)
@@ -129,14 +130,14 @@ def infer(a: Any, targets: Targets) -> Inferences:
             most = xp.max(share, axis=1, keepdims=True)
             member = member | ((codes <= IN_SET) & (share == most))
         right_of = xp.where(member, a, low)
-        best = xp.max(right_of, axis=1, keepdims=True)
-        given = xp.exp(right_of - best)
+        best, right = xp.max(right_of, axis=1), xp.argmax(right_of, axis=1)
+        given = xp.exp(right_of - best[:, None])
         total = xp.sum(given, axis=1, keepdims=True)
         shared = codes == SHARED
         given = xp.where(shared, share, given / total)
-        explained = xp.sum(share * a, axis=1, keepdims=True)
-        clamped = xp.where(shared, explained, best + xp.log(total))[:, 0]
+        explained = xp.sum(share * a, axis=1)
+        clamped = xp.where(shared[:, 0], explained, best + xp.log(total[:, 0]))
     wrong_of = xp.where(member, low, a)
-    right, wrong = xp.argmax(right_of, axis=1), xp.argmax(wrong_of, axis=1)
-    margin = xp.max(right_of, axis=1) - xp.max(wrong_of, axis=1)
+    margin = best - xp.max(wrong_of, axis=1)
+    wrong = xp.argmax(wrong_of, axis=1)
     return Inferences(clamped, free, given, posterior, right, wrong, margin)

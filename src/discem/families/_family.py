@@ -108,7 +108,8 @@ class Family:
     def scores(self, block: Block, batch: Statistics) -> Any:
         """``ln p(x | component)`` of each row, (n, K); a missing cell adds nothing."""
         theta, normalizer = self.table(block)
-        a = batch.values @ theta
+        # the scores of a class side by side in memory: what follows works on one class at a time
+        a = (theta.T @ batch.values.T).T
         if normalizer is not None:
             xp = namespace_of(normalizer)
             a -= xp.sum(normalizer, axis=0) if batch.seen is None else batch.seen @ normalizer

@@ -25,8 +25,9 @@ from typing import Any
 import numpy as np
 from multinomial import counts, documents
 
-from discem import TopicClassifier, constant, inverse
+from discem import TopicClassifier, constant
 from discem.lab.study import Claim, Evidence, NotPossibleError, Part, Picture, Plan, Report, Table
+from discem.paper import topics
 from discem.report.plots import BY_LOSS, REFERENCE, key, panels
 
 TITLE = "Topics in each class: accuracy"
@@ -39,13 +40,6 @@ LAMBDA = {"nll": 1.0, "ncll": 1e-5, "hinge": 1e-5}
 OTHERS = {"lambda-1e-4": 1e-4, "lambda-1e-3": 1e-3}
 WAYS = {"paper": "the paper's algorithm", "discem": "discem's defaults"}
 NAMES = WAYS | {way: f"the paper's algorithm, lambda {lam:g}" for way, lam in OTHERS.items()}
-PAPERS_OWN = {
-    "prior": "paper",
-    "init": "prior",
-    "inference": "gibbs",
-    "projection": "check",
-    "average": False,
-}
 EPOCHS = {"paper": 20, "discem": 10, "lambda-1e-4": 20, "lambda-1e-3": 20}
 COST = {"paper": 0.65, "discem": 0.3, "slda": 60}  # seconds of an epoch on webkb; r8 has twice that
 MEASURED = 3  # seeds whose losses are measured, too, which takes time: see lda_losses.py
@@ -91,12 +85,9 @@ def topic_parts(
     ]
 
 
-def options(way: str, loss: str) -> dict[str, Any]:
-    """How a way of training sets up the classifier."""
-    own = {}
-    if way != "discem":
-        own = PAPERS_OWN | {"step": inverse(OTHERS.get(way, LAMBDA[loss]))}
-    return {"loss": loss, "tol": None} | own
+def lambda_of(way: str, loss: str) -> float:
+    """What the steps of the paper's algorithm are made of."""
+    return OTHERS.get(way, LAMBDA[loss])
 
 
 def train(way: str, data: str, loss: str, epochs: int, seed: int, losses: bool) -> dict[str, Any]:
@@ -106,15 +97,30 @@ def train(way: str, data: str, loss: str, epochs: int, seed: int, losses: bool) 
     """
     X, y, X_test, truth = counts(data)
     accuracy: list[float] = []
-    settings = {"random_state": seed, "max_iter": epochs, "rescore": losses} | options(way, loss)
-    model = TopicClassifier(
-        callback=lambda model, record: accuracy.append(model.score(X_test, truth)), **settings
-    ).fit(X, y)
+
+    def measure(model: Any, record: dict[str, float]) -> None:
+        accuracy.append(model.score(X_test, truth))
+
+    if way == "discem":
+        options = {"loss": loss, "tol": None, "rescore": losses, "random_state": seed}
+        model = TopicClassifier(max_iter=epochs, callback=measure, **options).fit(X, y)
+    else:
+        options = {"loss": loss, "lam": lambda_of(way, loss), "rescore": losses, "seed": seed}
+        model = topics.train(X, y, epochs=epochs, callback=measure, **options)
     found = {"way": way, "data": data, "loss": loss, "accuracy": accuracy}
     if losses:
-        still = settings | {"max_iter": 1, "step": constant(0.0)}  # an epoch that moves nothing
-        records = TopicClassifier(**still).fit(X, y).history_ + model.history_
-        found |= {name: [each[f"rescored_{name}"] for each in records] for name in FIGURES}
+        if way == "discem":  # an epoch that moves nothing
+            (record,) = (
+                TopicClassifier(max_iter=1, step=constant(0.0), **options).fit(X, y).history_
+            )
+            start = [record[f"rescored_{name}"] for name in FIGURES]
+        else:
+            record = topics.train(X, y, epochs=0, **options).measure(X, y)
+            start = [record[name] for name in FIGURES]
+        found |= {
+            name: [first, *(each[f"rescored_{name}"] for each in model.history_)]
+            for name, first in zip(FIGURES, start, strict=True)
+        }
     return found
 
 

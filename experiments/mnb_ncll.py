@@ -5,7 +5,7 @@ the training set at the end of each epoch, and the accuracy on the test set, her
 logistic regression and plain MNB.
 
 All is done twice: with p(y | d) computed once a document, as Table 1 of the paper has it and as it
-is judged, and by the letter of the pseudo-code, anew for every word (see by_word.py).
+is judged, and by the letter of the pseudo-code, anew for every word (`discem.paper.printed`).
 """
 
 import multinomial as mnb

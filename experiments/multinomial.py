@@ -3,7 +3,7 @@
 Documents are raw counts of words, which most sets have stemmed and between blanks. Training
 is Algorithm 1 with the settings of the supplement: lambda = 1e-5, the check-step, a flat start, no
 averaging, and the prior P1 (alpha = 1) or P2 (alpha = ln |W|). p(y | d) is computed once a
-document, as in Table 1; the other reading of the pseudo-code is in by_word.py.
+document, as in Table 1; `discem.paper.printed` has the other reading of the pseudo-code.
 
 Rivals are LIBLINEAR's, as the paper names them and with LIBLINEAR's own defaults: logistic
 regression and the SVM (squared hinge loss), both in the primal, C = 1, a tolerance of 0.01 and no
@@ -25,15 +25,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
-from discem import MultinomialNB, constant, inverse
 from discem.datasets import load_text
 from discem.lab.study import Claim, Evidence, Part, Picture, Plan
+from discem.paper import multinomial, printed
 from discem.report.plots import BY_LOSS, COLOURS, REFERENCE, key, panels
 
 SETS = {"20ng": "20 Newsgroups", "r52": "Reuters-52", "cade": "Cade"}
 STEMMED = ("20ng", "r52", "r8", "webkb", "cade")  # byte for byte what the paper used
 MARKERS = {"20ng": "o", "r52": "x", "cade": "^"}  # the paper's own
-PRIORS = {"P1": "laplace", "P2": "log"}
+PRIORS = ("P1", "P2")
 LOSSES = {"ncll": "NCLL", "hinge": "Hinge"}
 MEASURES = {"hinge": "hinge loss", "ncll": "NCLL", "perplexity": "normalised perplexity"}
 LAMBDA = 1e-5  # the only one that the paper prints for text
@@ -102,59 +102,27 @@ def train(
     `reading` says how often p(y | d) is computed: once a "document", or anew for every "word".
     """
     X, y, X_test, y_test = counts(data)
-    curves: dict[str, list[float]] = {
-        name: [] for name in ("accuracy", *(MEASURES if losses else ()))
-    }
-    found = {"data": data, "loss": loss, "prior": prior, "seed": seed, "reading": reading}
-    if reading == "word":
-        right = train_by_word(X, y, X_test, y_test, prior, epochs, seed, curves)
-    else:
-        right = train_by_document(X, y, X_test, y_test, loss, prior, epochs, seed, curves)
-    if losses:
-        curves["perplexity"] = [value / len(y) for value in curves["perplexity"]]
-    return found | curves | packed(right)
+    measured = tuple(MEASURES) if losses else ()
+    curves: dict[str, list[float]] = {name: [] for name in ("accuracy", *measured)}
 
-
-def train_by_document(X, y, X_test, y_test, loss, prior, epochs, seed, curves) -> np.ndarray:
-    """Fills the curves, and says which test documents are classified right at last."""
-
-    def measure(model: MultinomialNB, record: dict[str, float]) -> None:
-        for name in curves:
-            if name != "accuracy":
-                curves[name].append(record[f"rescored_{name}"])
+    def measure(model: Any, figures: dict[str, float], prefix: str = "rescored_") -> None:
+        for name in measured:
+            curves[name].append(figures[prefix + name])
         curves["accuracy"].append(model.score(X_test, y_test))
 
-    settings = {
-        "loss": loss,
-        "prior": PRIORS[prior],
-        "init": "prior",
-        "projection": "check",
-        "average": False,
-        "tol": None,
-        "rescore": len(curves) > 1,
-        "callback": measure,
-        "random_state": seed,
-    }
-    MultinomialNB(step=constant(0.0), max_iter=1, **settings).fit(X, y)  # stays at the start
-    model = MultinomialNB(step=inverse(LAMBDA), max_iter=epochs, **settings).fit(X, y)
-    return model.predict(X_test) == y_test
-
-
-def train_by_word(X, y, X_test, y_test, prior, epochs, seed, curves) -> np.ndarray:
-    """The same for NCLL, with p(y | d) anew for every word."""
-    from by_word import ByWord, figures  # compiled code of its own
-
-    classes, codes = np.unique(y, return_inverse=True)
-    model = ByWord(1.0 if prior == "P1" else float(np.log(X.shape[1])), X.shape[1], len(classes))
-    rng = np.random.default_rng(seed)
-    for epoch in range(epochs + 1):
-        if epoch:
-            model.epoch(X, codes, rng.permutation(len(y)), LAMBDA)
-        for name, value in figures(model.joint(X), codes, float(X.sum())).items():
-            curves[name].append(value)
-        right = classes[model.joint(X_test).argmax(axis=1)] == y_test
-        curves["accuracy"].append(float(right.mean()))
-    return right
+    rows: dict[str, Any] = {"X": X, "y": y, "loss": loss, "prior": prior}
+    start = multinomial.train(**rows, epochs=0)
+    measure(start, start.measure(X, y) if losses else {}, prefix="")
+    options = {"lam": LAMBDA, "epochs": epochs, "rescore": losses, "callback": measure}
+    if reading == "word":
+        rng = np.random.default_rng(seed)
+        model = printed.train(**rows, **options, reading="word", seed=rng)
+    else:
+        model = multinomial.train(**rows, **options, seed=seed)
+    if losses:
+        curves["perplexity"] = [value / len(y) for value in curves["perplexity"]]
+    found = {"data": data, "loss": loss, "prior": prior, "seed": seed, "reading": reading}
+    return found | curves | packed(model.predict(X_test) == y_test)
 
 
 def line(data: str, rival: str) -> dict[str, Any]:

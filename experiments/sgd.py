@@ -23,8 +23,8 @@ import numpy as np
 from multinomial import counts
 from sklearn.linear_model import SGDClassifier
 
-from discem import MultinomialNB, inverse
 from discem.lab.study import Claim, Evidence, Part, Picture, Plan, Report, Table
+from discem.paper import multinomial
 from discem.report.plots import COLOURS, REFERENCE, panels
 
 TITLE = "sdEM against stochastic gradient descent"
@@ -77,7 +77,7 @@ def train(data: str, most: int | None, method: str, loss: str, epochs: int, seed
     runs = [
         descend(*counts(data, most), loss, lam, epochs, seed)
         if method == "sgd"
-        else sdem(*counts(data, most), loss, mnb.PRIORS[method], lam, epochs, seed)
+        else sdem(*counts(data, most), loss, method, lam, epochs, seed)
         for lam in LAMBDAS
     ]
     return {"data": data, "method": method, "loss": loss, "seed": seed, "runs": runs}
@@ -86,11 +86,10 @@ def train(data: str, most: int | None, method: str, loss: str, epochs: int, seed
 def sdem(X, y, X_test, y_test, loss, prior, lam, epochs, seed) -> dict:
     """The paper's algorithm."""
     accuracies = []
-    model = MultinomialNB(
-        loss=loss, prior=prior, init="prior", step=inverse(lam), projection="check", average=False,
-        max_iter=epochs, tol=None, random_state=seed,
+    model = multinomial.train(
+        X, y, loss=loss, prior=prior, lam=lam, epochs=epochs, seed=seed,
         callback=lambda model, _: accuracies.append(model.score(X_test, y_test)),
-    ).fit(X, y)  # fmt: skip
+    )  # fmt: skip
     found = {"accuracy": accuracies, "first": model.history_[0]["accuracy"]}
     return found | mnb.packed(model.predict(X_test) == y_test)
 

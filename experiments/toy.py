@@ -21,30 +21,25 @@ supplement gives; the next two of the list are shown.
 
 from collections.abc import Callable
 from statistics import median
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.stats import norm
 
-from discem import GaussianNB, inverse
+from discem import GaussianNB
 from discem.datasets import toy, toy_accuracy
 from discem.lab.study import Claim, Evidence, Part, Picture, Plan, Report, Table
+from discem.paper import gaussian
 from discem.report.plots import plot_toy
 
 TITLE = "Toy: one Gaussian a class, on data that no Gaussian fits"
 PAPER = "Figure 1"
 
-PAPERS_OWN = {  # section 4.1 to the letter, with the step counted from t = 1
-    "prior": "paper",
-    "init": "prior",
-    "projection": "check",
-    "average": False,
-    "max_iter": 5,
-    "tol": None,
-}
 LAMBDAS = (1.0, 0.1, 0.01)
 JUDGED = f"lambda {LAMBDAS[0]:g}"
-WAYS = {f"lambda {lam:g}": PAPERS_OWN | {"step": inverse(lam)} for lam in LAMBDAS} | {"discem": {}}
+EPOCHS = 5
+WAYS = {f"lambda {lam:g}": lam for lam in LAMBDAS} | {"discem": None}
 RUNS = [  # NLL has a closed form: there is nothing to do differently
     ("discem", "nll"), *((way, loss) for way in WAYS for loss in ("ncll", "hinge")),
 ]  # fmt: skip
@@ -70,13 +65,19 @@ def parts(plan: Plan) -> list[Part]:
 def train(way: str, loss: str, samples: int, seed: int) -> dict:
     """Accuracies (of the population, not of a sample) and the parameters, class by class."""
     epochs: list[float] = []
-    model = GaussianNB(
-        loss=loss,
-        random_state=seed,
-        callback=lambda model, _: epochs.append(toy_accuracy(model)),
-        **WAYS[way],
-    )
-    model.fit(*toy(samples, random_state=seed))
+    rows, lam = toy(samples, random_state=seed), WAYS[way]
+
+    def measure(model, record) -> None:
+        epochs.append(toy_accuracy(model))
+
+    model: Any
+    if lam is None:
+        model = GaussianNB(loss=loss, random_state=seed, callback=measure).fit(*rows)
+    else:  # section 4.1 to the letter, with the step counted from t = 1
+        model = gaussian.train(
+            *rows, loss=loss, prior="paper", projection="check", lam=lam, epochs=EPOCHS, seed=seed,
+            callback=measure,
+        )  # fmt: skip
     return {
         "way": way,
         "loss": loss,

@@ -1,76 +1,46 @@
 """The experiments with words, and the toy: what they measure, and the rules of their verdicts."""
 
 import gzip
-import importlib
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
-from scipy.special import softmax
 
 pytest.importorskip("matplotlib", reason="pictures need discem[plot]")
 
-from discem import _compile
 from discem.lab import catalogue, study
 
 accuracy, toy = catalogue.load("accuracy"), catalogue.load("toy")
 mnb = accuracy.mnb
 
 
+# --- training -------------------------------------------------------------------------------------
+
+
 @pytest.fixture
-def by_word(monkeypatch):
-    """The script, as plain Python: compiled code of its own would make all kernels compile anew."""
-    monkeypatch.setattr(_compile, "_sources", _compile._sources.copy())
-    script = importlib.import_module("by_word")
-    monkeypatch.setattr(script, "learn", script.learn.plain)
-    return script
-
-
-# --- p(y | d) anew for every word -----------------------------------------------------------------
-
-
-def by_the_letter(X, codes, order, lam, alpha, K):
-    """Algorithm 2 of the supplement, with the slips of its Algorithm 3 put right."""
-    n, W = X.shape
-    N, M, C = np.full((K, W), alpha), np.full(K, alpha * W), np.ones(K)
-    t, gamma = 0, 0.0
-
-    def posterior(d):
-        return softmax(np.log(C + gamma) + np.log(N + gamma) @ d - d.sum() * np.log(M + gamma * W))
-
-    for i in order:
-        t, d = t + 1, X[i]
-        rho = 1 / (1 + lam * t)
-        gamma += alpha * rho / n
-        for w in np.flatnonzero(d):
-            old = N[:, w].copy()
-            N[:, w] = np.maximum(old + rho * d[w] * (np.eye(K)[codes[i]] - posterior(d)), 0)
-            M += N[:, w] - old
-        C = np.maximum(C + rho * (np.eye(K)[codes[i]] - posterior(d)), 0)
-    return (N + gamma).T, C + gamma
-
-
-def test_every_word_is_learnt_by_a_posterior_of_its_own(by_word):
+def films(tmp_path, monkeypatch):
+    """Two classes that share some words, as a data set of its own."""
     rng = np.random.default_rng(0)
-    X, codes = rng.poisson(0.8, (12, 7)).astype(float), rng.integers(0, 3, 12)
-    order = rng.permutation(12)
-    model = by_word.ByWord(1.0, 7, 3)
-    model.epoch(sp.csr_matrix(X), codes, order, 0.1)
-    words, classes = by_the_letter(X, codes, order, 0.1, 1.0, 3)
-    gamma = model.clock[by_word.GAMMA]
-    np.testing.assert_allclose(model.words + gamma, words)
-    np.testing.assert_allclose(model.classes + gamma, classes)
-    np.testing.assert_allclose(model.totals, model.words.sum(axis=0))
-    expected = X @ np.log(words / words.sum(axis=0)) + np.log(classes / classes.sum())
-    np.testing.assert_allclose(model.joint(sp.csr_matrix(X)), expected)
+    (tmp_path / "films").mkdir()
+    for part in ("train", "test"):
+        lines = [f"{label}\t{' '.join(rng.choice([label, 'so', 'the'], 9))}" for label in "xy" * 40]
+        (tmp_path / "films" / f"{part}.txt").write_text("\n".join(lines))
+    monkeypatch.setenv("DISCEM_DATA", str(tmp_path))
+    mnb.counts.cache_clear()
+    yield
+    mnb.counts.cache_clear()
 
 
-def test_figures_of_a_joint(by_word):
-    joint = np.log([[0.3, 0.1], [0.2, 0.05]])
-    found = by_word.figures(joint, np.array([0, 1]), n_words=4.0)
-    assert found["ncll"] == pytest.approx(-np.log([0.75, 0.2]).mean())
-    assert found["hinge"] == pytest.approx((1 + np.log(4)) / 2)  # the first has a margin of ln 3
-    assert found["perplexity"] == pytest.approx((0.4 * 0.25) ** (-1 / 4))
+@pytest.mark.parametrize("reading", ["document", "word"])
+@pytest.mark.parametrize("loss", ["ncll", "hinge"])
+def test_curves_begin_at_the_start_and_end_at_the_model(films, loss, reading):
+    settings = {"data": "films", "loss": loss, "prior": "P1", "seed": 0, "reading": reading}
+    found = mnb.train(epochs=2, losses=True, **settings)
+    assert {len(found[name]) for name in ("accuracy", *mnb.MEASURES)} == {3}
+    start = {"accuracy": 0.5, "ncll": np.log(2), "hinge": 1.0, "perplexity": 4 / 80}  # of 4 words
+    for name, value in start.items():
+        assert found[name][0] == pytest.approx(value, rel=0.05), name
+    assert found["accuracy"][-1] == mnb.unpacked(found).mean() > 0.9
+    assert mnb.train(epochs=2, losses=False, **settings)["accuracy"] == found["accuracy"]
 
 
 # --- words ----------------------------------------------------------------------------------------

@@ -117,14 +117,21 @@ class Family:
             a += batch.base[:, None]
         return a
 
-    def expected(self, block: Block, batch: Statistics, weights: Any) -> tuple[Any, Any]:
-        """Sums over the rows of weights times statistics, (D, K), and times cells seen, (d, K)."""
+    def expected(
+        self, block: Block, batch: Statistics, weights: Any, least: float = 0.0
+    ) -> tuple[Any, Any]:
+        """Sums over the rows of weights times statistics, (D, K), and times cells seen, (d, K).
+
+        Rows whose weights are below `least` may be left out.
+        """
         sums = batch.values.T @ weights
         if batch.seen is None:
             return sums, namespace_of(weights).sum(weights, axis=0)[None, :]
         return sums, batch.seen.T @ weights
 
-    def leverage(self, block: Block, batch: Statistics, weights: Any, step: Step) -> Any:
+    def leverage(
+        self, block: Block, batch: Statistics, weights: Any, step: Step, least: float = 0.0
+    ) -> Any:
         """How far a step of weight 1 would move the row's own score, by component, (n, K).
 
         None: the family has no need of damping.

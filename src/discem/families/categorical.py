@@ -63,11 +63,11 @@ class CategoricalFamily(Family):
         p = block.values["share"]
         return namespace_of(p).log(p), None
 
-    def expected(self, block, batch, weights):
+    def expected(self, block, batch, weights, least=0.0):
         sums = batch.values.T @ weights
         return sums, segment_sum(sums, block.fixed["first"])
 
-    def leverage(self, block, batch, weights, step):
+    def leverage(self, block, batch, weights, step, least=0.0):
         """D a_k / d r_k = (1 / p - 1) / N of each level that is seen."""
         xp = namespace_of(block.values["share"])
         mass = self._of_levels(block, block.mass)[:, None]

@@ -75,7 +75,7 @@ class GaussianFamily(Family):
         normalizer = xp.where(varies[:, None], normalizer, xp.zeros_like(m))
         return xp.concat([slope, -0.5 / v], axis=0), normalizer
 
-    def leverage(self, block, batch, weights, step):
+    def leverage(self, block, batch, weights, step, least=0.0):
         """D a_k / d r_k = s(x)' I(mu)^-1 s(x), of a mean and of a variance."""
         m, v = block.values["mean"], block.values["variance"]
         xp, d = namespace_of(m), m.shape[0]

@@ -62,14 +62,14 @@ class ManyLevels(CategoricalFamily):
     def scores(self, block, batch: Found):
         return batch.hot @ np.log(self._shares(block, batch.levels, batch.columns))
 
-    def expected(self, block, batch: Found, weights):
+    def expected(self, block, batch: Found, weights, least=0.0):
         sums = batch.hot.T @ weights
         seen = np.zeros((len(block.mass), weights.shape[1]))
         if len(sums):
             seen[batch.columns[batch.first]] = np.add.reduceat(sums, batch.first, axis=0)
         return batch, sums, seen
 
-    def leverage(self, block, batch: Found, weights, step):
+    def leverage(self, block, batch: Found, weights, step, least=0.0):
         p = self._shares(block, batch.levels, batch.columns)
         effect = (1.0 / p - 1.0) / block.mass[batch.columns, None]
         return (batch.hot @ effect) / (step.shares * step.slowness)

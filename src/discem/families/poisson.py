@@ -47,7 +47,7 @@ class PoissonFamily(Family):
         rate = block.values["rate"]
         return namespace_of(rate).log(rate), rate
 
-    def leverage(self, block, batch, weights, step):
+    def leverage(self, block, batch, weights, step, least=0.0):
         """D a_k / d r_k = (x - m)^2 / (m N)."""
         rate, count = block.values["rate"][None, :, :], step.counts(block.mass)[None, :, :]
         effect = (batch.values[:, :, None] - rate) ** 2 / (rate * count)

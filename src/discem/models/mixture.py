@@ -18,6 +18,8 @@ from .._kinds import savable
 from ..families import Block, Family, Step, family_of, multiply
 from .classes import Classes, mean_classes
 
+NEGLIGIBLE = 0.01  # of what the prior moves in a step: a smaller weight teaches nothing
+
 
 class Moves(NamedTuple):
     """What a model is told of a step, see `discem.update`."""
@@ -131,7 +133,8 @@ class Mixture:
         weights, step = self.spread(weights, posterior), self._step(moves)
         total = None
         for block, part in zip(self.blocks, batch, strict=True):
-            own = family_of(block).leverage(block, part, weights, step)
+            least = NEGLIGIBLE * moves.floor
+            own = family_of(block).leverage(block, part, weights, step, least)
             if own is not None:
                 total = own if total is None else total + own
         if posterior is None or total is None:
@@ -146,7 +149,8 @@ class Mixture:
         blocks, shortened = [], 0
         for block, part in zip(self.blocks, batch, strict=True):
             family = family_of(block)
-            block, short = family.moved(block, family.expected(block, part, weights), step)
+            found = family.expected(block, part, weights, NEGLIGIBLE * moves.floor)
+            block, short = family.moved(block, found, step)
             blocks.append(block)
             shortened += short
         classes, short = self.classes.moved(namespace_of(weights).sum(weights, axis=0), step)

@@ -22,13 +22,12 @@ from ..families.words import Documents
 from ..targets import Targets
 from ._cvb0 import explain
 from .classes import ClassPrior, start_classes
-from .mixture import Mixture, Moves, perturbed
+from .mixture import NEGLIGIBLE, Mixture, Moves, perturbed
 from .start import Tally, count_classes
 
 _FAMILY = FAMILIES["words"]
 LEAST_ALPHA = 1e-6  # of the topic proportions
 MOST_SWEEPS = 10_000  # over a document; more would be no better, and take for ever
-_NEGLIGIBLE = 0.01  # of what the prior moves in a step: a smaller weight teaches nothing
 
 
 @savable
@@ -127,7 +126,7 @@ class Topics(Mixture):
         """What is to be moved: after some epochs few documents have anything to say of a class."""
         K, counts = self.n_classes, documents.counts
         sizes = np.diff(counts.indptr)
-        heard = np.abs(weights) > _NEGLIGIBLE * moves.floor
+        heard = np.abs(weights) > NEGLIGIBLE * moves.floor
         k, j = np.nonzero(np.repeat(heard.T, sizes, axis=1))
         document = np.repeat(np.arange(len(weights)), sizes)[j]
         row = (counts.indices[j] * K + k).astype(np.int32)  # SciPy checks wider ones each time

@@ -67,6 +67,37 @@ class Hinge(NamedTuple):
         right = xp.where(classes == seen.right[:, None], step, none)
         return value, right - xp.where(classes == seen.wrong[:, None], step, none)
 
+    def smoothed(self) -> tuple[Any, ...]:
+        """Losses without an edge, closer and closer to this one, for steps of all rows at once."""
+        return SoftHinge(self.margin, 0.5), SoftHinge(self.margin, 0.1)
+
+
+class SoftHinge(NamedTuple):
+    """The hinge without its edges: soft at the margin, and between wrong answers that are close."""
+
+    margin: float
+    width: float
+
+    def evaluate(self, seen: Inferences) -> tuple[Any, Any]:
+        """As of `Hinge`, where both turns are `width` nats wide."""
+        xp = namespace_of(seen.scores)
+        low = xp.full_like(seen.scores, -inf)
+        wrong = xp.where(seen.member, low, seen.scores / self.width)
+        top = xp.max(wrong, axis=1, keepdims=True)
+        top = xp.where(xp.isfinite(top), top, xp.zeros_like(top))  # no class is wrong
+        q = xp.exp(wrong - top)
+        total = xp.sum(q, axis=1)
+        some = total > 0
+        total = xp.where(some, total, xp.ones_like(total))
+        best = xp.max(xp.where(seen.member, seen.scores, low), axis=1)
+        lacks = (self.margin - best) / self.width + top[:, 0] + xp.log(total)
+        lacks = xp.where(some, lacks, xp.full_like(lacks, -700.0))
+        act = 1.0 / (1.0 + xp.exp(-xp.clip(lacks, -700.0, 700.0)))
+        classes = xp.arange(seen.scores.shape[1])[None, :]
+        right = xp.where(classes == seen.right[:, None], act[:, None], xp.zeros_like(q))
+        value = self.width * xp.logaddexp(xp.zeros_like(lacks), lacks)
+        return value, right - q * (act / total)[:, None]
+
 
 LOSSES: dict[str, Any] = {"nll": NLL(), "ncll": NCLL(), "hinge": Hinge(), "blend": Blend()}
 

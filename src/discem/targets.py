@@ -95,6 +95,8 @@ def soft_labels(share) -> Targets:
 class Inferences(NamedTuple):
     """What scores ``a_k = ln p(y=k, x)`` say of each row; losses are contrasts of these."""
 
+    scores: Any  # (n, K)
+    member: Any  # (n, K) which classes are right
     clamped: Any  # (n,) ln p(target, x): the answer is known
     free: Any  # (n,) ln p(x): it is not
     given: Any  # (n, K) p(y | x, target)
@@ -140,4 +142,4 @@ def infer(a: Any, targets: Targets) -> Inferences:
     wrong_of = xp.where(member, low, a)
     margin = best - xp.max(wrong_of, axis=1)
     wrong = xp.argmax(wrong_of, axis=1)
-    return Inferences(clamped, free, given, posterior, right, wrong, margin)
+    return Inferences(a, member, clamped, free, given, posterior, right, wrong, margin)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import inf
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -43,7 +42,6 @@ class Rule(NamedTuple):
     batch: int  # rows per step
     since: int = 0  # steps before those that the running average is of
     by_row: bool = False  # the schedule is that of single rows: a batch takes the sum of theirs
-    most: float = inf  # .. but no more than this
 
     def steps(self, t: int, place: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Sizes of the steps of some batches, and their weights in the running average.
@@ -54,7 +52,7 @@ class Rule(NamedTuple):
         number = t + (place + 1.0) * unit
         rho, share = sizes_at(self.schedule, number), (number - self.since) ** 2
         if self.by_row:
-            return np.minimum(rows * rho, self.most), rows * share
+            return rows * rho, rows * share
         return rho, share
 
     def counted(self, rows: int) -> int:
@@ -73,7 +71,6 @@ class Rule(NamedTuple):
         check_count("batch", self.batch, least=1)
         check_count("since", self.since, most=t)
         demand(isinstance(self.by_row, bool), "by_row is neither True nor False")
-        demand(isinstance(self.most, float) and self.most > 0.0, "its steps have no bound above 0")
 
 
 class Done(NamedTuple):

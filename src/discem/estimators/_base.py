@@ -541,10 +541,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         if size == "auto":  # where a schedule is given, the paper's algorithm is meant
             by_row = by_row and not isinstance(projection, Check)
             size = self._auto_batch(batch) if by_row else 1
-        most = family.most_step if by_row else np.inf
-        rule = Rule(
-            loss, projection, step, self._spread(total), int(size), by_row=by_row, most=most
-        )
+        rule = Rule(loss, projection, step, self._spread(total), int(size), by_row=by_row)
         data = Data(batch.rows, batch.targets, batch.weights / unit)
         learner = best_start(states, rule, data, with_jobs(Sequential(), self.n_jobs))
         self._whole = whole
@@ -571,7 +568,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         ours = self.step == "auto" and self.batch_size == "auto" and self.average == "auto"
         if not ours or isinstance(self._resolve_projection(resolve_loss(self.loss)), Check):
             return False
-        return batch.whole is None and batch.family.takes_whole(len(batch.weights))
+        return batch.whole is None and batch.family.whole
 
     def _class_prior(self, family: Family, prior: Any, alpha: float) -> ClassPrior:
         return ClassPrior(alpha, family.keeps_mass(prior), family.lifts_to_prior)

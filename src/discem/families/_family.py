@@ -20,8 +20,6 @@ from .._kinds import savable
 from ..exceptions import InputError, OptionError
 from ..schedules import Schedule, power
 
-_FEW = 10_000  # rows, of which a step may look at all
-
 
 @savable
 class Block(NamedTuple):
@@ -162,6 +160,10 @@ class Family:
         exp = namespace_of(block.mass).exp
         values = {name: exp(v) if name in self.positive else v for name, v in free.items()}
         return block._replace(values=values)
+
+    def gathered(self, block: Block, found: Any) -> tuple[Any, ...]:
+        """What `expected` says of a batch, as arrays that may be added up."""
+        return found
 
     def slope(self, block: Block, found: Any, counts: Any, n: float) -> tuple[dict, dict]:
         """Gradient of the objective in free coordinates, and its metric, by name.
@@ -370,15 +372,11 @@ class Family:
         # go on averaging as if the start had been n rows; of components, about EM at first
         return power(1.0 / (n + 1.0), (10.0 if mixed else 1.0) * (n + 1.0), 1.0)
 
-    most_step: ClassVar[float] = 0.3  # of a batch: the share of all mass that it may move
-
-    def takes_whole(self, n: int) -> bool:
-        """Whether rows are so few that a step should be one of all of them."""
-        return n <= _FEW
+    whole: ClassVar[bool] = True  # whether `fit` takes steps of all rows at once
 
     def auto_batch(self, rows: Any, n_classes: int) -> int:
         """Rows per step."""
-        return int(min(max(rows.n_rows / 8, 8), 256))
+        return 16
 
     # Rows in parts, whose states are averaged: how many rows a part needs to learn as well, and how
     # many visits of the numbers of the model to be worth a thread.

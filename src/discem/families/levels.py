@@ -198,12 +198,14 @@ class ManyLevels(CategoricalFamily):
     def placed(self, block, free):
         return self.thinned(CATEGORICAL.placed(self.settled(block), free))
 
-    def slope(self, block, found, counts, n):
+    def gathered(self, block, found):
         batch, some, seen = found
-        plain = self.settled(block)
-        sums = np.zeros_like(plain.values["share"])
+        sums = np.zeros_like(block.values["share"])
         sums[batch.levels] = some
-        return CATEGORICAL.slope(plain, (sums, seen), counts, n)
+        return sums, seen
+
+    def slope(self, block, found, counts, n):
+        return CATEGORICAL.slope(self.settled(block), found, counts, n)
 
     def check(self, block, n_components, n_features, averages):
         demand(isinstance(block.lazy, dict), "many levels lack scalars")

@@ -73,10 +73,9 @@ class ProductFamily(Family):
             for j, (factor, own) in enumerate(zip(self.factors, prior, strict=True))
         )
 
-    most_step = 0.3
-
-    def takes_whole(self, n):
-        return all(factor.takes_whole(n) for factor in self.factors)
+    @property
+    def whole(self) -> bool:  # type: ignore[override]
+        return all(factor.whole for factor in self.factors)
 
     def auto_batch(self, rows, n_classes):
         pairs = zip(self.factors, rows.parts, strict=True)

@@ -303,7 +303,6 @@ class WordsFamily(Family):
         return False
 
     lifts_to_prior = True
-    most_step = np.inf
     least_rows = 200
     least_visits = 2e6
 
@@ -318,8 +317,7 @@ class WordsFamily(Family):
             return constant(1.0)
         return constant(_EAGER / n)
 
-    def takes_whole(self, n):
-        return False
+    whole = False
 
     def auto_batch(self, rows, n_classes):
         """Few where they are eager: two classes of documents that all pull the same way."""

@@ -34,19 +34,27 @@ def placed(model: Any, vector: Any) -> Any:
     return model._replace(classes=classes, blocks=blocks)
 
 
-def slope_of(model: Any, batch: Any, posterior: Any, weights: Any, n: float) -> tuple[Any, Any]:
-    """Gradient and metric of the objective; `weights` are those of the loss of rows, summing up."""
-    weights, classes = model.spread(weights, posterior), model.classes
-    xp, shares = namespace_of(weights), model.classes.shares
-    M, sums = shares.shape[0], xp.sum(weights, axis=0)
+def sums_of(model: Any, batch: Any, posterior: Any, weights: Any) -> list[tuple[Any, ...]]:
+    """What the weights of a batch's rows say of the classes and of each block; it may be added."""
+    weights = model.spread(weights, posterior)
+    found: list[tuple[Any, ...]] = [(namespace_of(weights).sum(weights, axis=0),)]
+    for block, part in zip(model.blocks, batch, strict=True):
+        family = family_of(block)
+        found.append(family.gathered(block, family.expected(block, part, weights)))
+    return found
+
+
+def slope_of(model: Any, found: list[tuple[Any, ...]], n: float) -> tuple[Any, Any]:
+    """Gradient and metric of the objective, from `sums_of` the weights of all rows."""
+    classes, shares = model.classes, model.classes.shares
+    (sums,), *parts = found
+    xp, M = namespace_of(shares), shares.shape[0]
     alpha = classes.alpha / n
     gradients = [shares * xp.sum(sums) - sums - alpha * (1.0 - M * shares)]
     metrics = [shares * (1.0 + alpha * M)]
-    for block, part in zip(model.blocks, batch, strict=True):
-        family = family_of(block)
-        found = family.expected(block, part, weights)
+    for block, own in zip(model.blocks, parts, strict=True):
         counts = block.mass[:, None] * shares[None, :]
-        gradient, metric = family.slope(block, found, counts, n)
+        gradient, metric = family_of(block).slope(block, own, counts, n)
         gradients += [xp.reshape(gradient[name], (-1,)) for name in gradient]
         metrics += [xp.reshape(metric[name], (-1,)) for name in gradient]
     return xp.concat(gradients), xp.concat(metrics)

@@ -18,7 +18,7 @@ from ..exceptions import warn
 from ..progress import Progress
 from .guard import Guard, Patience
 from .learner import Learner, Record
-from .whole import descend, with_holes
+from .whole import descend
 
 _FEW = 4000  # rows, after which training may be judged; or epochs, where rows are few
 _SOME = 20
@@ -114,30 +114,26 @@ def _train_whole(
 ) -> None:
     """Train by steps of all rows at once; they need no guard, for none is worse than its start."""
     data = complete.take(rows)
-    if plan.hide is not None:
-        data = with_holes(data, plan.hide, rng)
     progress = Progress(plan.verbose, plan.epochs, len(rows))
     patience, kept, best, done = Patience(plan.tol, plan.patience), None, np.inf, False
-    for steps, (record, left) in enumerate(descend(learner, data, learner.rule), 1):
+    hope = np.inf  # what may still be gained
+    for record, left in descend(learner, data, plan.hide, rng, plan.tol, plan.epochs):
+        hope = left
         if len(held):
             record |= learner.measure(complete, held, "validation_")
             if record["validation_loss"] < best:
                 kept, best = learner.snapshot(), record["validation_loss"]
             done = patience.ends(record["validation_loss"])
-        elif plan.tol is not None:
-            done = left < plan.tol
         if plan.rescore:
             record |= learner.measure(complete, rows, "rescored_")
         progress.epoch(record)
         done |= plan.callback is not None and plan.callback(record)
-        if done or steps >= plan.epochs:
+        if done:
             break
-    else:
-        done = True  # no step gained anything more
     if kept is not None:
         learner.restore(kept)
     progress.close()
-    if plan.tol is not None and not done:
+    if plan.tol is not None and not (done or hope < plan.tol):
         _warn_of_the_end(plan.epochs)
 
 

@@ -20,9 +20,9 @@ from ..engines import Data, Rule
 from ..engines.sequential import add_figures
 from ..figures import FIGURES
 from ..io.rows import joined
-from ..models.free import placed, reach_of, slope_of, vector_of
+from ..models.free import placed, reach_of, slope_of, sums_of, vector_of
 from ..targets import Targets
-from ..update import Judged, judge
+from ..update import judge
 from .learner import Learner
 
 _REACH = 0.5  # the most that a step may move a coordinate: deviations of a mean, else logarithms
@@ -31,39 +31,73 @@ _CALM = 3  # steps in a row that went as planned, before quasi-Newton steps are 
 _LONGER, _SHORTER, _MOMENTUM = 1.2, 0.5, 0.95
 _LEAST = 10  # steps before training may stop
 _TINY = 1e-12
-_COPIES, _AS_THEY_ARE = 4, 0.35  # of rows with hidden cells, and the weight of the rows themselves
+_AT_ONCE, _KEPT = 1 << 17, 1 << 23  # cells to work on at a time, and to keep the statistics of
+_COPIES, _MANY_COPIES, _FEW = 4, 8, 1000  # of rows with hidden cells; more where rows are few
+_AS_THEY_ARE = 0.35  # the weight of the rows themselves
+_FIRST, _GROWTH = 2_000, 4  # rows of the first part of large data, and how much larger the next is
+_OF_A_CLASS = 20  # rows of each class, at least, in every part
 
 
 class Place(NamedTuple):
     """A model, and the penalised objective where it stands."""
 
     model: Any
-    judged: Judged
     vector: np.ndarray  # its free coordinates
     value: float  # mean loss + penalty / n
     gradient: np.ndarray
     metric: np.ndarray  # positive, by coordinate
+    figures: np.ndarray  # of a pass over the rows
+
+
+class Passes:
+    """Passes over the same rows; few rows keep their statistics from one pass to the next."""
+
+    def __init__(self, model: Any, rule: Rule, data: Data):
+        self.rule, self.data = rule, data
+        self.weight = max(float(data.weights.sum()), 1e-300)
+        size = max(int(_AT_ONCE * data.rows.n_rows / max(data.rows.n_cells, 1)), 256)
+        self.cuts = [slice(i, i + size) for i in range(0, data.rows.n_rows, size)]
+        self.kept = [self._read(model, cut) for cut in self.cuts] if self._keeps else []
+
+    @property
+    def _keeps(self) -> bool:
+        return self.data.rows.n_cells <= _KEPT
+
+    def _read(self, model: Any, cut: slice) -> tuple[Data, Any]:
+        some = self.data.take(cut)
+        return some, model.read(some.rows)
+
+    def look(self, model: Any, vector: np.ndarray | None = None) -> Place:
+        """Take a pass over the rows."""
+        loss, figures, found = 0.0, np.zeros(len(FIGURES)), None
+        for i, cut in enumerate(self.cuts):
+            some, batch = self.kept[i] if self.kept else self._read(model, cut)
+            judged = judge(self.rule.loss, model, batch, some.targets)
+            add_figures(figures, judged, some)
+            weights = judged.weights * (some.weights / self.weight)[:, None]
+            more = sums_of(model, batch, judged.posterior, weights)
+            found = more if found is None else _added(found, more)
+            loss += float(some.weights @ judged.losses)
+        value = loss / self.weight + model.penalty() / self.rule.n
+        slope = slope_of(model, found, self.rule.n) if found is not None else (None, None)
+        vector = vector_of(model) if vector is None else vector
+        return Place(model, vector, value if np.isfinite(value) else np.inf, *slope, figures)
+
+
+def _added(found: list[tuple], more: list[tuple]) -> list[tuple]:
+    pairs = zip(found, more, strict=True)
+    return [tuple(a + b for a, b in zip(own, other, strict=True)) for own, other in pairs]
 
 
 class Descent:
     """Steps of all rows, each from the best place so far; each costs one pass over the rows."""
 
     def __init__(self, model: Any, rule: Rule, data: Data):
-        self.rule, self.data = rule, data
-        self.batch = model.read(data.rows)
-        self.share = data.weights / max(float(data.weights.sum()), 1e-300)
-        self.here = self._look(model)
+        self.passes = Passes(model, rule, data)
+        self.here = self.passes.look(model)
         self.values = [self.here.value]
         self.conjugate, self.quasi, self.calm = Conjugate(self.here), QuasiNewton(), 0
         self.ended = False  # whether no step gains anything more
-
-    def _look(self, model: Any, vector: np.ndarray | None = None) -> Place:
-        judged = judge(self.rule.loss, model, self.batch, self.data.targets)
-        value = float(self.share @ judged.losses) + model.penalty() / self.rule.n
-        weights = judged.weights * self.share[:, None]
-        slope = slope_of(model, self.batch, judged.posterior, weights, self.rule.n)
-        vector = vector_of(model) if vector is None else vector
-        return Place(model, judged, vector, value if np.isfinite(value) else np.inf, *slope)
 
     def step(self) -> None:
         """Try one step, and take it if it is downhill."""
@@ -74,7 +108,7 @@ class Descent:
             step, trusted = conjugate.step(), False
         short = np.minimum(1.0, _REACH / np.maximum(reach_of(here.model, step), 1e-300))
         model = placed(here.model, here.vector + short * step)
-        there = self._look(model)
+        there = self.passes.look(model)
         if there.value < here.value:
             self.quasi.remember(here, there)
             conjugate.went(here, there, step, trusted)
@@ -174,30 +208,84 @@ class QuasiNewton:
 
 def with_holes(data: Data, hide: Any, rng: Any) -> Data:
     """The rows as they are, and copies of them in which cells are hidden, once and for all."""
-    copies = [hide(data.rows, rng, complete=0.0) for _ in range(_COPIES)]
-    times, share = 1 + _COPIES, (1.0 - _AS_THEY_ARE) / _COPIES
-    weights = [_AS_THEY_ARE * data.weights] + [share * data.weights] * _COPIES
+    copies = _MANY_COPIES if data.rows.n_rows < _FEW else _COPIES
+    hidden = [hide(data.rows, rng, complete=0.0) for _ in range(copies)]
+    times, share = 1 + copies, (1.0 - _AS_THEY_ARE) / copies
+    weights = [_AS_THEY_ARE * data.weights] + [share * data.weights] * copies
     codes, given = data.targets
     given = given if data.targets.plain else np.tile(given, (times, 1))
     targets = Targets(np.tile(codes, times), given)
-    return Data(joined([data.rows, *copies]), targets, np.concatenate(weights))
+    return Data(joined([data.rows, *hidden]), targets, np.concatenate(weights))
 
 
-def descend(learner: Learner, data: Data, rule: Rule) -> Iterator[tuple[Any, float]]:
+def parts_of(data: Data, rng: Any) -> Iterator[np.ndarray]:
+    """Rows to train on one after the other: a few at first, then more and more, and all at last.
+
+    Most of the way needs few rows. Every part has some rows of each class.
+    """
+    n = data.rows.n_rows
+    if n > _FIRST * _GROWTH:
+        order = rng.permutation(n)
+        order = order[data.weights[order] > 0]
+        codes = data.targets.codes[order]
+        rank = np.empty(len(order), dtype=np.int64)  # of a row among those of its class
+        for code in np.unique(codes):
+            own = np.flatnonzero(codes == code)
+            rank[own] = np.arange(len(own))
+        order = np.concatenate([order[rank < _OF_A_CLASS], order[rank >= _OF_A_CLASS]])
+        size = _FIRST
+        while size * _GROWTH <= n:
+            yield np.sort(order[:size])
+            size *= _GROWTH
+
+
+def descend(
+    learner: Learner, data: Data, hide: Any, rng: Any, tol: float | None, most: int
+) -> Iterator[tuple[dict[str, Any], float]]:
     """Take steps of all rows; yield the record of each, and what may still be gained.
 
-    They end where they gain nothing more; the learner has the best state.
+    Large data are trained on in parts. A loss with edges is made smooth, less and less. The
+    learner has the best state so far, judged by all rows and by the loss itself in the end.
     """
-    descent = Descent(learner.state, rule, data)
-    order = np.arange(data.rows.n_rows)
-    while not descent.ended:
+    start, rule = learner.state, learner.rule
+    stages = rule.loss.smoothed() if hasattr(rule.loss, "smoothed") else (rule.loss,)
+    parts = list(parts_of(data, rng))
+    for rows in parts:  # what is left to gain with few rows is noise of the sample
+        few = data.take(rows)
+        few = few if hide is None else with_holes(few, hide, rng)
+        smooth = rule._replace(loss=stages[0])
+        enough = None if tol is None else 3.0 * tol
+        for record, _ in _steps(learner, Descent(learner.state, smooth, few), enough, most):
+            yield record, np.inf
+    every_row = data if hide is None else with_holes(data, hide, rng)
+    judge_all, best = Passes(start, rule, every_row), None
+    if len(parts) or len(stages) > 1:
+        best = judge_all.look(start)
+    for loss in stages:
+        descent = Descent(learner.state, rule._replace(loss=loss), every_row)
+        last = loss is stages[-1]
+        for record, left in _steps(learner, descent, tol, most):
+            yield record, left if last else np.inf
+        if best is not None:
+            now = judge_all.look(learner.state)
+            best = now if now.value < best.value else best
+    if best is not None:
+        learner.accept(best.model, 0)
+
+
+def _steps(
+    learner: Learner, descent: Descent, tol: float | None, most: int
+) -> Iterator[tuple[dict[str, Any], float]]:
+    """Steps until there is no more to gain."""
+    order = np.arange(descent.passes.data.rows.n_rows)
+    for _ in range(most):
         begun, before = time.perf_counter(), descent.here
-        figures = np.zeros(len(FIGURES))
-        add_figures(figures, before.judged, data)
         descent.step()
         if descent.here is not before:
             learner.accept(descent.here.model, len(order))
         length = float(descent.conjugate.length)
-        record = learner.put_on_record(figures, data, order, length, begun)
+        record = learner.put_on_record(before.figures, descent.passes.data, order, length, begun)
         record["objective"] = descent.here.value
         yield record, descent.left
+        if descent.ended or (tol is not None and descent.left < tol):
+            return

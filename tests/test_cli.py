@@ -142,6 +142,20 @@ def test_an_output_that_cannot_be_written_is_one_line(run, tmp_path, words):
     assert "Traceback" not in result.output
 
 
+def test_results_do_not_go_where_the_data_are(run, tmp_path):
+    """Whatever the folder is called."""
+    (tmp_path / "data" / "r52").mkdir(parents=True)
+    (tmp_path / "data" / "r52" / "train.txt").write_text("a\tgood film\n")
+    (tmp_path / "link").symlink_to(tmp_path / "data")
+    for folder in ("data", "link", "data/r52", "link/r52"):
+        words = ("toy", "--quick", "--data", tmp_path / "data", "--output", tmp_path / folder)
+        result = run("reproduce", *words)
+        assert result.exit_code == 2
+        told = f"cannot write to {tmp_path / folder}: it is one of the folders that are read"
+        assert told in result.stderr
+    assert [path.name for path in (tmp_path / "data").rglob("*")] == ["r52", "train.txt"]
+
+
 def test_reproduce_without_matplotlib_fails_before_the_work(run, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = run("reproduce", "toy", "--quick", "--output", tmp_path)

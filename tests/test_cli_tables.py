@@ -1,6 +1,7 @@
 """Tables on the command line: fit, predict, evaluate, explain, and what is wrong with a file."""
 
 import csv
+import datetime
 import gzip
 import io
 import json
@@ -137,6 +138,7 @@ def test_options_reach_the_model(good, folder, tmp_path):
     out = tmp_path / "m"
     words = "--components 2 --loss nll --hide 0.5 --missing informative --epochs 2 --seed 5"
     words += " --class-weight balanced --ignore since --ignore name --family age=lognormal"
+    words += " --ignore name"  # once more
     told = good("fit", folder / "train.csv", "--target", "out", "-o", out, *words.split())
     assert "│ since  │ ignored     │ given" in told
     found = discem.load(out).get_params()
@@ -207,6 +209,10 @@ def test_unlabelled_rows_are_learnt_from(run, good, folder, tmp_path):
         ("--target out --family age=poisson", "train.csv, line 2: it takes whole numbers"),
         ("--target out --family age=poisson --ignore age", "--ignore and --family both name"),
         ("--target out --id out", "--target and --id are both 'out'"),
+        ("--target out --ignore out", "--target and --ignore both name 'out'"),
+        ("--target out --family out=poisson", "--target and --family both name 'out'"),
+        ("--target out --id name --ignore name", "--id and --ignore both name 'name'"),
+        ("--target out --family age=poisson --family age=gaussian", "both name 'age'"),
         ("--target name", "column 'name' has 90 different labels in 90 rows"),
         ("--target out --ngrams 2", "--ngrams is for documents, and this is a table"),
         ("--target out --text-column age", "--text-column is for documents"),
@@ -240,6 +246,14 @@ def test_misuse_is_one_line_and_writes_nothing(options, message, bad, folder, tm
         ("a.csv", "x,age,out\n" + "1,1,a\n1,1,b\n" * 20, "no column varies"),
         ("a.csv", "age,out\n" + "1,a\n2,b\n" * 9 + "x,b\n", "a.csv, line 20, column 'age': 'x'"),
         ("a.csv", "age,out\n1,a\n2,b\ninf,b\n", "a.csv, line 4, column 'age': inf is beyond"),
+        ("a.csv", "age,out\n1,a\n\0,b\n", "a.csv, line 3, column 'age': the cell holds a NUL"),
+        ("a.csv", "age,out\r1,a\r2,b\r", "a.csv, line 1: a carriage return (CR) that ends no line"),
+        ("a.csv", "age,out\n1\r,a\n2,b\n", "a.csv, line 2: a carriage return (CR) that ends"),
+        (
+            "a.jsonl",
+            '{"age": 1, "out": "a"}\n\n{"age": Infinity, "out": "b"}\n',
+            "there is infinity at {}, line 3, column 'age'",
+        ),
         ("a.jsonl", '{"age": 1, "out": "a"}\n{"age": "x", "out": "b"}\n', "a.jsonl, line 2, col"),
         ("a.jsonl", '{"age": [1], "out": "a"}\n{"out": "b"}\n', "column 'age': [1] is nested"),
         ("a.jsonl", '{"age": 1, "out": ["a"]}\n', "line 1, 'out': expected one label"),
@@ -256,7 +270,7 @@ def test_bad_data_is_one_line(name, content, message, stream, run, tmp_path):
     result = run("fit", tmp_path / name, *words)
     assert result.exit_code == 2
     (told,) = result.stderr.splitlines()
-    assert message in told
+    assert message.format(tmp_path / name) in told
     learnt = stream and "line 4: 3 columns" in told  # what came before it
     assert sorted(os.listdir(tmp_path)) == ([name, "m"] if learnt else [name])
 
@@ -339,6 +353,42 @@ def test_resume_is_as_if_never_stopped(good, tmp_path):
     assert part.read_bytes() == whole.read_bytes()
 
 
+def test_what_a_stream_knows_of_columns_may_only_be_repeated(good, bad, folder, tmp_path):
+    path, out, before = tmp_path / "m", tmp_path / "n", {"target": "out", "id": "name"}
+    stream = ("fit", folder / "train.csv", "--stream")
+    good(*stream, "--target", "out", "--id", "name", "-o", path)
+    resume = (*stream, "--resume", path, "-o", out)
+    fresh = "leave it out, or fit a new model"
+    for flag, name, known in (("--target", "job", "out"), ("--id", "age", "name")):
+        told = bad(*resume, flag, name)
+        assert told == f"{flag} {name}: {path} has learnt with {flag} {known}; {fresh}"
+    assert "leave out --ignore" in bad(*resume, "--ignore", "age")
+    assert not out.exists()
+    good(*resume, "--target", "out", "--id", "name")
+    good(*resume, "--id", "name")
+    assert discem.load(out).roles_ == before
+
+
+def test_a_column_that_was_learnt_from_gets_no_role_later(good, bad, folder, tmp_path):
+    path, out, test = tmp_path / "m", tmp_path / "n", people(40, seed=1)
+    rows = [{k: v for k, v in row.items() if k != "name"} for row in people(90)]
+    data = write(tmp_path / "a.csv", rows)
+    good("fit", data, "--stream", "--target", "out", "-o", path)
+    resume = ("fit", folder / "train.csv", "--stream", "--resume", path, "-o", out)
+    told = bad(*resume, "--id", "age")
+    assert told.startswith(f"--id age: {path} has learnt from this column")
+    assert "--target and --id are both 'out'" in bad(*resume, "--id", "out")
+    assert "no column 'zz', which --id names" in bad(*resume, "--id", "zz")
+    assert not out.exists()
+    good(*resume, "--id", "name")  # which is new
+    assert discem.load(out).roles_ == {"target": "out", "id": "name"}
+    mine = discem.TableClassifier(random_state=0)
+    mine.partial_fit(features(test), [row["out"] for row in test]).save(path)
+    assert f"--target age: {path} has learnt from this column" in bad(*resume, "--target", "age")
+    assert "add --target NAME" in bad(*resume)
+    good(*resume, "--target", "out")
+
+
 def test_a_stream_keeps_what_came_before_a_bad_row(bad, tmp_path):
     path = write(tmp_path / "a.csv", people(90))
     lines = lines_of(path)
@@ -415,6 +465,16 @@ def test_predictions_are_those_of_the_model(good, folder, model, tmp_path):
     assert "│ p0   │" in good("predict", path, data, "--table")
 
 
+def test_predictions_do_not_replace_a_part_of_the_table(bad, folder, tmp_path):
+    for name in ("a.csv", "b.csv"):
+        write(tmp_path / name, people(9))
+    before, path = (tmp_path / "b.csv").read_bytes(), tmp_path / "b.csv"
+    for command in (["predict", folder / "model.skops"], ["fit", "--target", "out"]):
+        told = bad(*command, tmp_path / "*.csv", "-o", path)
+        assert told == f"cannot write to {path}: it is one of the files that are read"
+    assert path.read_bytes() == before
+
+
 def test_rows_without_a_name_have_a_number(good, bad, folder, tmp_path):
     rows = [{k: v for k, v in row.items() if k != "name"} for row in people(9, seed=1)]
     data, path = write(tmp_path / "a.csv", rows), folder / "model.skops"
@@ -459,8 +519,36 @@ def test_cells_are_what_they_were_in_training(bad, good, folder, tmp_path):
     rows = [row | {"age": "old"} for row in people(5)]
     told = bad("predict", path, write(tmp_path / "a.jsonl", rows))
     assert "a.jsonl, line 1, column 'age': 'old', but the column holds numbers" in told
-    told = bad("evaluate", path, write(tmp_path / "a.parquet", rows))
+    parquet = tmp_path / "a.parquet"
+    told = bad("evaluate", path, write(parquet, rows))
     assert "column 'age' held numbers when the model was fitted, and now it holds text" in told
+    rows = [row | {"age": float("inf")} if i == 3 else row for i, row in enumerate(people(5))]
+    told = bad("predict", path, write(parquet, rows))
+    assert told == f"there is infinity at {parquet}, row 4, column 'age'"
+
+
+@pytest.mark.parametrize(
+    ("cell", "shown"),
+    [
+        (datetime.date(2020, 1, 1), "dates, as 2020-01-01"),
+        (datetime.datetime(2020, 1, 1, 12, 30), "dates, as 2020-01-01 12:30:00"),
+        (datetime.timedelta(hours=30), "durations, as 1 day, 6:00:00"),
+    ],
+)
+def test_dates_are_shown_as_dates(cell, shown, bad, folder, tmp_path):
+    path = write(tmp_path / "a.parquet", [row | {"age": cell} for row in people(5)])
+    told = bad("predict", folder / "model.skops", path)
+    assert told.endswith(f"when the model was fitted, and now it holds {shown} in {path}, row 1")
+
+
+def test_dates_that_a_given_family_cannot_have_are_shown_as_dates(bad, folder, tmp_path):
+    words = ("fit", folder / "train.csv", "--target", "out", "-o", tmp_path / "m", "--family")
+    (first, *_), days = people(1), sorted(row["since"] for row in people(90))
+    write(tmp_path / "a.csv", [row | {"since": f"{row['since']}T12:00"} for row in people(90)])
+    first_days = [*dict.fromkeys(days)][:3]
+    assert f"values, as {', '.join(first_days)}: it takes two" in bad(*words, "since=bernoulli")
+    told = bad("fit", tmp_path / "a.csv", *words[2:], "since=poisson")
+    assert f"but holds {first['since']} 12:00:00 in" in told
 
 
 def test_a_line_of_json_may_lack_any_field(good, folder, tmp_path):
@@ -508,6 +596,8 @@ def test_cross_validation(good, bad, folder, tmp_path, monkeypatch):
     assert found["rows"] == 31 and found["log_loss"] < 2
     assert "--cv 300: no class has more than" in bad(*words[:-1], 300)
     assert "add --target NAME" in bad("evaluate", folder / "train.csv", "--cv", 3)
+    assert "--target and --id are both 'out'" in bad(*words, "--id", "out")
+    assert "--target and --ignore both name 'out'" in bad(*words, "--ignore", "out")
     assert "give a MODEL and DATA" in bad("evaluate", folder / "train.csv", "--target", "out")
     assert "--text-column is for documents" in bad(*words, "--text-column", "job")
     model = folder / "model.skops"

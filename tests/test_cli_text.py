@@ -1,5 +1,6 @@
 """Text on the command line: fit, predict, evaluate, explain, and being killed."""
 
+import copy
 import csv
 import ctypes
 import gzip
@@ -14,6 +15,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +32,7 @@ from discem import cli
 from discem.cli._interrupts import Interrupts, Stopped
 from discem.cli._predict import _output
 from discem.cli._screen import Meter
-from discem.exceptions import DiscemError
+from discem.exceptions import DiscemError, ModelFileError
 from discem.report.evaluation import Evaluation
 
 WORDS = {
@@ -300,6 +302,38 @@ def test_resume_is_as_if_never_stopped(good, tmp_path):
     np.testing.assert_array_equal(one.predict_proba(TEXTS), other.predict_proba(TEXTS))
 
 
+def test_what_a_stream_knows_of_columns_may_only_be_repeated(good, bad, tmp_path):
+    """Else it would be taught the classes of another question."""
+    data, path, out = tmp_path / "a.jsonl", tmp_path / "m", tmp_path / "n"
+    rows = [{"body": text, "topic": label, "title": "x"} for label, text in corpus(60)]
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    names = ("--text-column", "body", "--label-column", "topic")
+    good("fit", data, "--stream", *names, "-o", path)
+    resume = ("fit", data, "--stream", "--resume", path, "-o", out)
+    for flag, name, known in (("--text-column", "title", "body"), ("--label-column", "x", "topic")):
+        told = bad(*resume, flag, name)
+        assert told.startswith(
+            f"{flag} {name}: {path} has learnt with {flag} {known}; leave it out"
+        )
+    assert not out.exists()
+    good(*resume)
+    good(*resume, *names)
+    good("fit", "-", *resume[2:], input=lines(corpus(5)))  # which has no columns
+    assert discem.load(out).roles_ == {"text": "body", "label": "topic"}
+    good("fit", "-", "--stream", "-o", path, input=lines(corpus(5)))
+    assert discem.load(path).roles_ == {}
+    good(*resume, *names)
+    assert discem.load(out).roles_ == {"text": "body", "label": "topic"}
+
+
+@pytest.mark.parametrize("roles", [{"label": 3}, {"target": "x"}, ["label"]])
+def test_columns_that_no_command_remembers_are_refused(roles, model, tmp_path):
+    model = copy.deepcopy(model)
+    model._fitted.roles = roles
+    with pytest.raises(ModelFileError, match="roles_ are not names of columns"):
+        model.save(tmp_path / "m")
+
+
 def test_a_bad_line_in_a_stream_keeps_what_came_before(bad, tmp_path):
     told = bad(
         *("fit", "-", "--stream", "--batch-size", 10, "-o", tmp_path / "m"),
@@ -510,6 +544,40 @@ def test_control_c_while_a_stream_waits_for_input(start, tmp_path):
     assert discem.load(path).n_documents_ == 20
 
 
+@pytest.mark.parametrize(("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_predictions_that_are_interrupted_leave_nothing(signum, code, start, folder, tmp_path):
+    process = start(
+        *("predict", folder / "model.skops", "-", "--batch-size", 1, "-o", tmp_path / "out"),
+        stdin=subprocess.PIPE,
+    )
+    process.stdin.write("harvest wheat\n")
+    process.stdin.flush()
+    wait_for(lambda: os.listdir(tmp_path))
+    assert os.listdir(tmp_path) != ["out"]
+    process.send_signal(signum)
+    assert ended(process, code) == "interrupted"
+    assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("command", ["predict", "evaluate", "explain"])
+def test_commands_that_are_terminated_say_so(command, run, folder, monkeypatch):
+    def strike(*_):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(discem.TextClassifier, "predict_log_proba", strike)
+    monkeypatch.setattr(discem.TextClassifier, "explain", strike)
+    before = signal.getsignal(signal.SIGTERM)
+    result = run(command, folder / "model.skops", folder / "test.txt")
+    assert (result.exit_code, result.stderr) == (143, "discem: interrupted\n")
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_commands_run_in_threads_that_get_no_signals(good, folder):
+    words = ("predict", folder / "model.skops", folder / "test.txt")
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(good, *words).result() == good(*words)
+
+
 # --- what is not to be destroyed ------------------------------------------------------------------
 
 
@@ -532,6 +600,57 @@ def test_what_is_read_is_not_written_to(names, bad, folder):
         predict = ("predict", folder / "model.skops", folder / "test.txt", data)
         assert "one of the files that are read" in bad(*predict, "-o", name)
     assert data.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "pattern", ["*.txt", "**/data*", "[d]ata.txt", "link*", "?ard", "f*/../d*"]
+)
+def test_what_a_pattern_names_is_not_written_to(pattern, names, bad, folder, tmp_path):
+    data, before = names[0], names[0].read_bytes()
+    read = ("--format", "txt", tmp_path / pattern)
+    for command in (["fit"], ["fit", "--stream"], ["predict", folder / "model.skops"]):
+        for name in names:
+            told = bad(*command, *read, "-o", name)
+            assert told == f"cannot write to {name}: it is one of the files that are read"
+    assert data.read_bytes() == before and (tmp_path / "hard").samefile(data)
+
+
+def test_a_pattern_in_a_linked_folder_names_the_same_files(names, bad, folder, tmp_path):
+    data, before = names[0], names[0].read_bytes()
+    (tmp_path / "folder" / "there").symlink_to(tmp_path, target_is_directory=True)
+    pattern = tmp_path / "folder" / "there" / "*.txt"
+    assert "files that are read" in bad("predict", folder / "model.skops", pattern, "-o", data)
+    assert data.read_bytes() == before
+
+
+def test_packed_files_that_a_pattern_names_are_not_written_to(bad, folder, tmp_path):
+    for name in "ab":
+        (tmp_path / f"{name}.txt.gz").write_bytes(gzip.compress(lines(corpus(9)).encode()))
+    before = (tmp_path / "b.txt.gz").read_bytes()
+    words = ("predict", folder / "model.skops", tmp_path / "*.gz", "-o", tmp_path / "b.txt.gz")
+    assert "files that are read" in bad(*words)
+    assert (tmp_path / "b.txt.gz").read_bytes() == before
+
+
+@pytest.mark.parametrize("command", ["predict", "predict --json", "evaluate", "explain --json"])
+def test_what_is_read_does_not_grow_by_what_is_printed(command, start, folder, names):
+    """A command that reads what it appends would never end."""
+    data, before = names[0], names[0].read_bytes()
+    command, *options = command.split()
+    with open(names[2], "a") as file:
+        words = (command, folder / "model.skops", data, *options)
+        told = ended(start(*words, stdout=file), 2)
+    assert told == "cannot write to standard output: it is one of the files that are read"
+    assert data.read_bytes() == before
+
+
+def test_a_model_does_not_go_to_the_standard_output(start, bad, folder, tmp_path):
+    assert "name a file" in bad("fit", folder / "train.txt", "-o", "-")
+    out = tmp_path / "out"
+    with out.open("w") as file:
+        told = ended(start("fit", folder / "train.txt", "-o", "/dev/stdout", stdout=file), 2)
+    assert told == "cannot write a model to standard output: name a file"
+    assert out.read_bytes() == b""
 
 
 def test_the_model_is_not_replaced_by_its_predictions(bad, folder, tmp_path):
@@ -575,7 +694,7 @@ def test_a_model_takes_the_place_of_the_one_before(good, folder, tmp_path):
     assert discem.load(path).n_documents_ == 120
 
 
-def test_predictions_go_to_standard_output_by_any_of_its_names(start, good, bad, folder, tmp_path):
+def test_predictions_go_to_standard_output_by_any_of_its_names(start, good, folder, tmp_path):
     predict = ("predict", folder / "model.skops", folder / "test.txt")
     assert good(*predict, "-o", "-") == good(*predict)
     out = tmp_path / "out"
@@ -583,7 +702,6 @@ def test_predictions_go_to_standard_output_by_any_of_its_names(start, good, bad,
     with out.open("a") as file:
         assert start(*predict, "-o", "/dev/stdout", stdout=file).wait(120) == 0
     assert out.read_text() == "kept\n" + good(*predict)
-    assert "name a file" in bad("fit", folder / "train.txt", "-o", "-")
 
 
 # --- one line, whatever happens -------------------------------------------------------------------
@@ -594,7 +712,7 @@ import os, signal, sys
 class Finder:
     def find_spec(self, name, *_):
         if name == {name!r}:
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), {signum})
 
 sys.meta_path.insert(0, Finder())
 """
@@ -608,11 +726,12 @@ def ended(process, code):
     return told.removeprefix("discem: ").rstrip("\n")
 
 
+@pytest.mark.parametrize(("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize("name", ["typer", "scipy"])
-def test_control_c_while_modules_are_loaded(name, start, folder, tmp_path):
-    before = INTERRUPTED.format(name=name)
+def test_a_signal_while_modules_are_loaded(name, signum, code, start, folder, tmp_path):
+    before = INTERRUPTED.format(name=name, signum=int(signum))
     process = start("fit", folder / "train.txt", "-o", tmp_path / "m", before=before)
-    assert ended(process, 130) == "interrupted"
+    assert ended(process, code) == "interrupted"
 
 
 def test_before_ctrl_c_is_heard_next_to_nothing_is_loaded():

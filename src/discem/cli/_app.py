@@ -24,7 +24,7 @@ except ModuleNotFoundError:
 from ._evaluate import evaluate
 from ._explain import explain
 from ._fit import fit
-from ._interrupts import Stopped
+from ._interrupts import Interrupts, Stopped
 from ._predict import predict
 from ._reports import demo, reproduce
 from ._screen import escaped
@@ -91,7 +91,7 @@ class _Commands(TyperGroup):
             return super().make_context(*args, **more)
 
     def invoke(self, ctx: Any) -> Any:
-        with _ending_in_one_line():
+        with _ending_in_one_line(), Interrupts():  # so that files are whole, or gone
             return super().invoke(ctx)
 
     def get_params(self, ctx: Any) -> Any:

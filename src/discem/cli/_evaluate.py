@@ -91,7 +91,7 @@ def evaluate(
         if not data:
             raise OptionError("give a MODEL and DATA, or DATA and --target NAME --cv N")
         source = Source.of(data, format, max_size)
-        source.check()
+        source.check(reads=[Path(model)])
         classifier = load_model(Path(model))
         check_options(model, classifier, of_text, {"--target": target})
         if is_table(classifier):
@@ -112,7 +112,8 @@ def evaluate(
             from ._evaluate_rows import cross_validate
             from ._tables import Roles, families_of
 
-        roles, families = Roles(target, id_column), families_of(family or [], ignore or [])
+        roles = Roles.of(None, target, id_column)
+        families = families_of(family or [], ignore or [], roles)
         result, accuracies = cross_validate(source, roles, families, cv, seed)
     if not result.documents:
         raise InputError(f"none of the {result.unlabelled:,} {result.noun}s has a label")

@@ -15,7 +15,6 @@ from ..exceptions import InputError
 from ..io.cells import Content
 from ..io.table_files import Rows, table_of
 from ..report.evaluation import Evaluation
-from ._interrupts import Interrupts
 from ._models import class_names
 from ._screen import Meter, Warnings, counted
 from ._sources import Source
@@ -53,7 +52,7 @@ def cross_validate(
     source: Source, roles: Roles, families: dict[str, str], n: int, seed: int
 ) -> tuple[Evaluation, list[float]]:
     """How good models are on rows that they were not trained on, and the accuracy of each."""
-    with Interrupts(), Meter(lines=True) as meter:
+    with Meter(lines=True) as meter:
         rows = source.whole(meter)
         labels = labels_of(rows, roles)
         check_classes(Counter(labels), roles.target, "auto")

@@ -84,7 +84,7 @@ def explain(
     source = Source(what or [], format, max_size)
     is_text = not format and _is_text(source.data)
     if not is_text:
-        source.check()
+        source.check(reads=[model])
     classifier = load_model(model)
     of_text = {"--words": words, "--text-column": text_column, "--label-column": label_column}
     check_options(model, classifier, of_text, {"--row": row})

@@ -6,15 +6,14 @@ from contextlib import ExitStack
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..exceptions import OptionError
-from ..io.documents import STDIN
 from ._fit_text import fit_text, fit_text_on
 from ._interrupts import Interrupts
-from ._models import is_table, load_model, opened
+from ._models import is_table, load_model, resumed_columns
 from ._options import (
     DOCUMENTS,
     STREAMS,
@@ -30,9 +29,12 @@ from ._options import (
     Target,
     TextColumn,
 )
-from ._sources import Source
+from ._sources import Source, is_standard_output
 from ._start import leaving_at_once
 from ._training import Job, Sizes
+
+if TYPE_CHECKING:
+    from ._tables import Roles
 
 _BATCH_SIZE = 1000
 _SAVE_EVERY = 100_000
@@ -266,18 +268,23 @@ def fit(
     if resume is None:
         _check_kind(flags, target is not None, "add --target NAME")
     source = Source.of(data, format, max_size)
-    source.check()
-    _check_output(output, source.data)
+    if is_standard_output(output):
+        raise OptionError("cannot write a model to standard output: name a file")
+    source.check(output)
     with leaving_at_once:
         from .. import TextClassifier  # noqa: F401  the rest takes a second or two to load
         from ._tables import Roles
 
     if resume is None:
-        table, model = target is not None, _new(target is not None, given)
+        table, roles = target is not None, Roles.of(None, target, id_column)
+        model = _new(table, given, roles)
     else:
         model = load_model(resume)
         table = is_table(model)
         _check_kind(flags, table, f"{resume} is a model of documents")
+        known = resumed_columns(resume, model, columns)
+        roles = Roles.of(None, known["--target"], known["--id"])
+        text_column, label_column = known["--text-column"], known["--label-column"]
     sizes = Sizes(batch_size or _BATCH_SIZE, save_every or _SAVE_EVERY) if stream else None
     with Interrupts() as interrupts, ExitStack() as stack:
         client = None
@@ -288,7 +295,6 @@ def fit(
         if table:
             from ._fit_table import fit_table, fit_table_on
 
-            roles = Roles.of(model, target, id_column)
             job = Job(model, output, interrupts, noun="row", roles=roles.names())
             if client is None:
                 told = fit_table(job, source, roles, sizes)
@@ -296,7 +302,8 @@ def fit(
                 told = fit_table_on(job, client, source, roles)
         else:
             hint = "if it is a table, name the column of its labels with --target"
-            job, names = Job(model, output, interrupts), (text_column, label_column, hint)
+            names = (text_column, label_column, hint)
+            job = Job(model, output, interrupts, roles=source.columns(*names[:2]))
             if client is None:
                 told = fit_text(job, source.documents(*names), sizes)
             else:
@@ -323,15 +330,6 @@ def _check_workers(workers: int | None, scheduler: str | None, stream: bool) -> 
         raise OptionError(f"--stream is learnt in its order, by one process: leave out {flag}")
     if workers is not None and scheduler:
         raise OptionError("--scheduler has workers of its own: leave out --workers")
-
-
-def _check_output(output: Path, data: list[str]) -> None:
-    """Fail before the work, not after it."""
-    from ..report._output import OutputError, output_file
-
-    if str(output) == STDIN:
-        raise OutputError("cannot write a model to standard output: name a file")
-    output_file(output, opened(data))
 
 
 def _lengths(text: str) -> tuple[int, int]:
@@ -364,7 +362,7 @@ def _check_kind(flags: list[str], table: bool, hint: str) -> None:
             raise OptionError(f"{flag} is for tables: {hint}")
 
 
-def _new(table: bool, given: dict[str, Any]) -> Any:
+def _new(table: bool, given: dict[str, Any], roles: Roles) -> Any:
     from .. import TableClassifier, TextClassifier
     from ._tables import families_of
 
@@ -373,5 +371,5 @@ def _new(table: bool, given: dict[str, Any]) -> Any:
     options = {"random_state": 0} | options
     if not table:
         return TextClassifier(**options)
-    families = families_of(given.get("--family", []), given.get("--ignore", []))
+    families = families_of(given.get("--family", []), given.get("--ignore", []), roles)
     return TableClassifier(families=families or "auto", **options)

@@ -132,10 +132,15 @@ class _Lesson:
     def __init__(self, model: TableClassifier, roles: Roles, warnings: Warnings):
         self.model, self.roles, self.warnings = model, roles, warnings
         self.reader: Reader | None = None
+        known = model.roles_ if model.__sklearn_is_fitted__() else {"id": roles.id}
+        self.new_id = None if known.get("id") == roles.id else roles.id
         self.right = self.labelled = 0
 
     def teach(self, rows: Rows) -> Learnt:
         model, labels = self.model, labels_of(rows, self.roles)
+        if self.new_id is not None:  # later rows may lack it, as those of JSON lack any field
+            need_column(rows, self.new_id, "--id")
+            self.new_id = None
         with in_words_of_the_shell(rows.place):
             if model.__sklearn_is_fitted__():
                 self.reader = self.reader or Reader(model, self.roles, self.warnings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -37,12 +38,14 @@ class Interrupts:
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Interrupts:
+        if threading.current_thread() is not threading.main_thread():  # others do not get them
+            return self
         for signum in (signal.SIGINT, signal.SIGTERM, *((_AGAIN,) if _AGAIN else ())):
             self._before[signum] = signal.signal(signum, self._receive)
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, _: object) -> None:
-        if _AGAIN is not None:
+        if _AGAIN is not None and self._before:
             signal.setitimer(signal.ITIMER_REAL, 0)
         for signum, handler in self._before.items():
             signal.signal(signum, handler)

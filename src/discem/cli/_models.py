@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from math import exp
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..exceptions import InputError, ModelFileError, OptionError
-from ..io.documents import STDIN, Document, batches
+from ..io.documents import Document, batches
 from ..io.files import refuse_special
 from ._screen import Meter, Pace
 from ._start import leaving_at_once
@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     import numpy as np
 
     from .. import Explanation, TextClassifier
+
+_FLAGS = {
+    "target": "--target",
+    "id": "--id",
+    "text": "--text-column",
+    "label": "--label-column",
+}  # of the columns that a model remembers
 
 Scored = Iterator[tuple[list[Document], "np.ndarray"]]
 
@@ -80,6 +87,28 @@ def check_options(
         refuse(of_tables, f"is for tables, and {path} is a model of documents")
 
 
+def resumed_columns(path: Path, model: Any, given: dict[str, str | None]) -> dict[str, str | None]:
+    """The columns of a stream that goes on, by their flags: what the model knows, or those given.
+
+    What it knows may only be repeated: another target would be another question.
+    """
+    features = {str(c.name) for c in model.model_.layout_.columns} if is_table(model) else set()
+    known = {_FLAGS[role]: name for role, name in model.roles_.items()}
+    for flag, name in given.items():
+        if name is None or name == known.get(flag):
+            continue
+        if flag in known:
+            raise OptionError(
+                f"{flag} {name}: {path} has learnt with {flag} {known[flag]}; leave it out, or "
+                "fit a new model"
+            )
+        if name in features:
+            raise OptionError(
+                f"{flag} {name}: {path} has learnt from this column; fit a new model without it"
+            )
+    return given | known
+
+
 def record_of(names: list[str], row: Any, proba: bool) -> dict[str, Any]:
     """A prediction as plain data."""
     best = row.argmax()
@@ -87,11 +116,6 @@ def record_of(names: list[str], row: Any, proba: bool) -> dict[str, Any]:
     if proba:
         record["probabilities"] = dict(zip(names, map(exp, row), strict=True))
     return record
-
-
-def opened(names: Iterable[str | Path]) -> list[str | Path | int]:
-    """What is read from: the files, and for ``-`` whatever the standard input comes from."""
-    return [0 if str(name) == STDIN else name for name in names]
 
 
 def class_names(model: Any) -> list[str]:

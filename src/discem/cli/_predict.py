@@ -14,14 +14,13 @@ from rich.table import Table
 
 from ..exceptions import OptionError
 from ..io.documents import Labels
-from ..io.files import is_same_file, write_atomically
+from ..io.files import write_atomically
 from ._models import (
     Scored,
     check_options,
     class_names,
     is_table,
     load_model,
-    opened,
     record_of,
     scored,
 )
@@ -37,7 +36,7 @@ from ._options import (
     TextColumn,
 )
 from ._screen import Meter, one_line, screen, to_json
-from ._sources import Source
+from ._sources import Source, is_standard_output
 
 _FRAME = 10  # lines and blanks around three columns
 _LEAST_TEXT = 20
@@ -90,8 +89,7 @@ def predict(
     if as_json and table:
         raise OptionError("give either --json or --table")
     source = Source.of(data, format, max_size)
-    source.check()
-    _check_output(output, [model, *data])
+    source.check(output, reads=[model])
     classifier = load_model(model)
     of_text: dict[str, str | bool | None] = {
         "--text-column": text_column,
@@ -115,25 +113,12 @@ def predict(
         write(file, names, scored(classifier, documents, batch_size, meter), proba)
 
 
-def _check_output(path: Path | None, inputs: list[str | Path]) -> None:
-    """Fail before the work, not after it."""
-    from ..report._output import output_file
-
-    if path is not None and not _is_standard_output(path):
-        output_file(path, opened(inputs))
-
-
-def _is_standard_output(path: Path) -> bool:
-    """Also by the name of /dev/stdout, whatever that leads to: it is not to be replaced."""
-    return str(path) == "-" or (str(path).startswith("/dev/") and is_same_file(path, 1))
-
-
 @contextmanager
 def _output(path: Path | None) -> Iterator[IO[str]]:
     """The standard output, or a file that appears when it is whole."""
     from ..report._output import OutputError
 
-    if path is None or _is_standard_output(path):
+    if path is None or is_standard_output(path):
         if sys.stdout is None:
             raise OutputError("cannot write to standard output: it is closed")
         yield sys.stdout

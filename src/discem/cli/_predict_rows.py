@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
+from io import StringIO
 from math import exp
 from typing import IO, Any, NamedTuple
 
@@ -65,17 +66,23 @@ def _predictions(
 def _write_csv(
     file: IO[str], names: list[str], found: Iterator[list[Prediction]], proba: bool, delimiter: str
 ) -> None:
-    writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
     columns = [f"p({name})" for name in names] if proba else []
     header = False
     for batch in found:
         if not header:
-            writer.writerow([batch[0].key, "label", *columns])
+            file.write(_csv_line([batch[0].key, "label", *columns], delimiter))
             header = True
         for _, name, row in batch:
             shares = [f"{exp(value):.6g}" for value in row] if proba else []
-            writer.writerow([name, names[row.argmax()], *shares])
+            file.write(_csv_line([name, names[row.argmax()], *shares], delimiter))
         file.flush()  # whoever reads along a pipe need not wait
+
+
+def _csv_line(cells: list[Any], delimiter: str) -> str:
+    """A line that ends by LF, in which CR is quoted, too, as Python does where it ends lines."""
+    text = StringIO(newline="")
+    csv.writer(text, delimiter=delimiter, lineterminator="\r\n").writerow(cells)
+    return text.getvalue().removesuffix("\r\n") + "\n"
 
 
 def _write_json(

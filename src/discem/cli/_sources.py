@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..exceptions import InputError
 from ..io.documents import Document, Labels, NoColumnError, read_documents
-from ..io.sources import check_sources, expanded
+from ..io.files import is_same_file
+from ..io.sources import STDIN, check_sources, expanded, find_format
 from ._screen import Meter, Pace
 
 if TYPE_CHECKING:
@@ -27,9 +29,19 @@ class Source(NamedTuple):
         """Files by their names, or by patterns of these."""
         return cls(expanded(data), format, max_size)
 
-    def check(self) -> None:
-        """See that there are such files: better before the work."""
+    def check(self, output: Path | None = None, reads: Sequence[Path] = ()) -> None:
+        """See, before the work, that there are such files, and that none of them is written to.
+
+        Nor is what else the command `reads`, a model. Each command calls this, for the names are
+        those of files here: patterns are expanded.
+        """
+        from ..report._output import output_file, standard_output
+
         check_sources(self.data, self.format)
+        inputs = [*reads, *(0 if name == STDIN else name for name in self.data)]
+        standard_output(inputs)
+        if output is not None and not is_standard_output(output):
+            output_file(output, inputs)
 
     def documents(
         self, text: str | None, label: str | None, hint: str, labels: Labels = "required"
@@ -53,6 +65,12 @@ class Source(NamedTuple):
             return parts.read_documents(client, found, pace.passed, **names)
         except NoColumnError as error:
             raise InputError(f"{error}; {hint}") from error
+
+    def columns(self, text: str | None, label: str | None) -> dict[str, str]:
+        """The columns of documents, by their roles, if there are any: lines of txt have none."""
+        if all(find_format(name, self.format) == "txt" for name in self.data):
+            return {}
+        return {"text": text or "text", "label": label or "label"}
 
     def _names(self, text: str | None, label: str | None, labels: Labels) -> dict[str, Any]:
         names = {"text": text or "text", "label": label or "label", "labels": labels}
@@ -79,3 +97,8 @@ class Source(NamedTuple):
             parts.append(rows)
             pace.passed(len(rows))
         return parts[0].joined(parts[1:])
+
+
+def is_standard_output(path: Path) -> bool:
+    """Also by the name of /dev/stdout, whatever that leads to: it is not to be replaced."""
+    return str(path) == "-" or (str(path).startswith("/dev/") and is_same_file(path, 1))

@@ -1,4 +1,4 @@
-"""Ctrl-C while modules are loaded. Imports as little as can be, for it is imported first."""
+"""Ctrl-C and SIGTERM while modules are loaded. Imports next to nothing, for it comes first."""
 
 # not `signal` itself, whose enumerations take as long to load as all that comes before
 import _signal as signal  # type: ignore[import-not-found]
@@ -6,21 +6,23 @@ import os
 
 
 class _LeavingAtOnce:
-    """Lets Ctrl-C end the process without further ado: for imports.
+    """Lets Ctrl-C and SIGTERM end the process without further ado: for imports.
 
     There is nothing to keep as yet, and libraries make errors of all kinds of an exception that
     is raised while they are loaded.
     """
 
     def __enter__(self) -> None:
+        self.before = []
         try:
-            self.before = signal.signal(signal.SIGINT, _leave)
+            for signum in (signal.SIGINT, signal.SIGTERM):
+                self.before.append((signum, signal.signal(signum, _leave)))
         except ValueError:  # signals are for the main thread
-            self.before = None
+            pass
 
     def __exit__(self, *_: object) -> None:
-        if self.before is not None:
-            signal.signal(signal.SIGINT, self.before)
+        for signum, handler in self.before:
+            signal.signal(signum, handler)
 
 
 def _leave(signum: int, _: object) -> None:

@@ -37,9 +37,9 @@ class Roles(NamedTuple):
     id: str | None = None
 
     @classmethod
-    def of(cls, model: TableClassifier, target: str | None, id: str | None) -> Roles:
-        """Those that are given, or those that the model remembers."""
-        known = model.roles_ if model.__sklearn_is_fitted__() else {}
+    def of(cls, model: TableClassifier | None, target: str | None, id: str | None) -> Roles:
+        """Those that are given, or those that the model remembers, if there is one."""
+        known = {} if model is None else model.roles_
         roles = cls(target or known.get("target"), id or known.get("id"))
         if roles.target is not None and roles.target == roles.id:
             raise OptionError(f"--target and --id are both {roles.id!r}")
@@ -49,19 +49,21 @@ class Roles(NamedTuple):
         return {role: name for role, name in self._asdict().items() if name is not None}
 
 
-def families_of(pairs: list[str], ignored: list[str]) -> dict[str, str]:
-    """What was said of columns, by name."""
-    found: dict[str, str] = {}
+def families_of(pairs: list[str], ignored: list[str], roles: Roles) -> dict[str, str]:
+    """What was said of columns besides their roles, by name; of each of them, one thing."""
+    said = [(f"--{role}", name, "") for role, name in roles.names().items()]
+    said += [("--ignore", name, "ignored") for name in ignored]
     for pair in pairs:
         name, equals, family = pair.rpartition("=")
         if not equals or family not in FAMILIES:
             raise OptionError(f"--family {pair}: expected NAME=FAMILY, one of {listed(FAMILIES)}")
-        found[name] = family
-    for name in ignored:
-        if name in found:
-            raise OptionError(f"--ignore and --family both name {name!r}")
-        found[name] = "ignored"
-    return found
+        said.append(("--family", name, family))
+    found: dict[str, tuple[str, str]] = {}
+    for flag, name, what in said:
+        before, _ = known = found.setdefault(name, (flag, what))
+        if known != (flag, what):
+            raise OptionError(f"{before} and {flag} both name {name!r}")
+    return {name: what for name, (_, what) in found.items() if what}
 
 
 def labels_of(rows: Rows, roles: Roles) -> list[str | None]:

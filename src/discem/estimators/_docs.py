@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-
 _LOSS = """loss : {"ncll", "hinge", "nll", "blend"} or loss object, default="ncll"
     What training minimises: the negative conditional log-likelihood (as logistic regression does),
     the hinge loss (as an SVM does), the negative log-likelihood (plain naive Bayes), or
@@ -102,9 +100,9 @@ def documented(cls: type) -> type:
     doc = cls.__doc__ or ""
     for name, text in (("loss", _LOSS), ("common", _COMMON), ("attributes", _ATTRIBUTES)):
         doc = doc.replace(f"    {{{name}}}", "\n".join(f"    {line}" for line in text.splitlines()))
-    epochs = inspect.signature(cls).parameters["max_iter"].default
-    doc = doc.replace("max_iter : int, default=100", f"max_iter : int, default={epochs}")
-    if inspect.signature(cls).parameters["tol"].default is None:
+    defaults = cls()  # not the signature: Python 3.11.2 takes that of an inherited __new__
+    doc = doc.replace("max_iter : int, default=100", f"max_iter : int, default={defaults.max_iter}")
+    if defaults.tol is None:
         doc = doc.replace("tol : float or None, default=1e-3", "tol : float or None, default=None")
     cls.__doc__ = doc.replace("{{", "{").replace("}}", "}")
     return cls

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from .._checks import demand
 from . import _input
 from ._threads import Shared, lent, reads, writes
 
@@ -19,7 +20,15 @@ class Preset(_input.Named, Shared, ClassifierMixin, BaseEstimator):
     """
 
     _attributes: tuple[str, ...] = ("_fitted",)
+    _roles: tuple[str, ...]  # that a column may have which is no part of the model
     _fitted: Any
+
+    def _check_roles(self) -> None:
+        """Refuse what the command line cannot have left."""
+        roles = self._fitted.roles
+        known = isinstance(roles, dict) and roles.keys() <= {*self._roles}
+        named = known and all(isinstance(name, str) for name in roles.values())
+        demand(named, "roles_ are not names of columns")
 
     def _go_back(self, before: Any) -> None:
         if before is None:
@@ -55,6 +64,10 @@ class Preset(_input.Named, Shared, ClassifierMixin, BaseEstimator):
     @property
     def chosen_(self) -> dict[str, Any]:
         return self._fitted.chosen
+
+    @property
+    def roles_(self) -> dict[str, str]:
+        return self._fitted.roles
 
     @property
     def model_(self) -> Any:

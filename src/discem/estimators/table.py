@@ -194,6 +194,8 @@ class TableClassifier(Preset):
 
     # --- what is fitted, and goes to a file -------------------------------------------------------
 
+    _roles = ("target", "id")
+
     def _check_fitted(self) -> None:
         """Refuse what training cannot have left: the model may come from anywhere."""
         self._check_options()
@@ -210,9 +212,7 @@ class TableClassifier(Preset):
             demand(same, "its density is of other classes")
         demand(isinstance(fitted.chosen, dict), "chosen_ is not a dict")
         check_plain("chosen_", fitted.chosen)
-        roles = isinstance(fitted.roles, dict) and fitted.roles.keys() <= {"target", "id"}
-        named = roles and all(isinstance(name, str) for name in fitted.roles.values())
-        demand(named, "roles_ are not names of columns")
+        self._check_roles()
         resolve_loss(_loss_of(self.chosen_["loss"]))
         check_number("temperature", self.chosen_["temperature"], above=0.0)
 
@@ -555,10 +555,6 @@ class TableClassifier(Preset):
     @property
     def families_(self) -> dict:
         return self.model_.families_
-
-    @property
-    def roles_(self) -> dict[str, str]:
-        return self._fitted.roles
 
     @property
     def n_features_in_(self) -> int:

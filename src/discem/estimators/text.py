@@ -64,6 +64,7 @@ class Fitted:
     chosen: dict[str, Any]
     progress: np.ndarray = field(default_factory=lambda: np.zeros(3))  # of a stream
     model: MultinomialNB | None = None
+    roles: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_trained(self) -> bool:
@@ -151,6 +152,8 @@ class TextClassifier(Preset):
     history_, stream_, n_iter_ : as in MultinomialNB
     n_documents_ : int
         Documents seen.
+    roles_ : dict from "text" and "label" to str
+        The columns that had the texts and the labels, where the command line read a table.
     progressive_accuracy_, progressive_loss_ : float
         Accuracy and log-loss in a stream so far, each document predicted before it was learnt.
 
@@ -222,6 +225,8 @@ class TextClassifier(Preset):
 
     # --- what is fitted, and goes to a file -------------------------------------------------------
 
+    _roles = ("text", "label")
+
     def _check_fitted(self) -> None:
         """Refuse what training cannot have left: the model may come from anywhere."""
         self._check_options()
@@ -237,6 +242,7 @@ class TextClassifier(Preset):
         check_array("progress", fitted.progress, (3,))
         demand(isinstance(fitted.chosen, dict), "chosen_ is not a dict")
         check_plain("chosen_", fitted.chosen)
+        self._check_roles()
         resolve_loss(self.chosen_["loss"])
         demand(self.chosen_["weighting"] in WEIGHTINGS, "chosen_ has an unknown weighting")
         check_number("temperature", self.chosen_["temperature"], above=0.0)

@@ -67,7 +67,13 @@ class Content(NamedTuple):
         """What the column holds, by the example of a row."""
         word = "text" if self.is_text else WORDS_OF_KINDS.get(self.kind, "numbers")
         value = self.levels[self.values[row]] if self.kind == "level" else self.values[row].item()
-        return f"{word}, as {shown(value)} in row {row}"
+        return f"{word}, as {self.shown(value)} in row {row}"
+
+    def shown(self, value: Any) -> str:
+        """A value of the column in a message: a date is not the number that stands for it."""
+        if self.kind not in ("date", "duration"):
+            return shown(value)
+        return str(as_times(np.array([value]), self.kind)[0].item()).removesuffix(" 00:00:00")
 
 
 def join_contents(parts: Sequence[Content]) -> Content:

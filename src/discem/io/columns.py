@@ -423,7 +423,7 @@ def _refuse_cells(content: Content, family: str, where: str) -> None:
     outside = _outside(family, values)
     if outside.any():
         row = first(outside)
-        value = shown(values[row].item())
+        value = content.shown(values[row].item())
         raise InputError(f"{but} {value} in row {row}: it takes {SUPPORT[family]}")
 
 
@@ -438,7 +438,7 @@ def _given_levels(seen: Content, family: str, rare: int, where: str) -> list[Any
         return [False, True] if seen.kind == "bool" else [0, 1]
     levels = sorted(counted)
     if len(levels) != 2:
-        some = ", ".join(map(shown, levels[:3]))
+        some = ", ".join(map(seen.shown, levels[:3]))
         raise InputError(
             f"{where} is given as {family!r}, but holds {len(levels)} values, as {some}: "
             "it takes two"

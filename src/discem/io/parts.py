@@ -21,7 +21,7 @@ from . import documents, table_files
 from .cells import Content
 from .partitions import Lazy
 from .sources import STDIN, find_format, row_groups
-from .table_files import NUMBERS, ReadTable, Rows, in_place
+from .table_files import NUMBERS, ReadTable, Rows
 from .texts import Found, common_kind, merge_kinds
 
 Tell = Callable[[int], None]
@@ -212,18 +212,15 @@ def kinds_of(parts: Parts, names: Sequence[str], given: Sequence[str]) -> dict[s
 def columns_of(rows: Rows, kinds: dict[str, str | None], ignored: Sequence[str]) -> ReadTable:
     """The columns of rows, whose kinds are known; ignored ones are not looked at."""
     nothing = Content("number", np.full(len(rows), np.nan))
-    try:
-        return ReadTable(
-            {
-                name: nothing
-                if name in ignored or name not in rows.columns
-                # of a given family or not, the kind is settled, or each cell tells its own
-                else rows.content(name, kind)
-                for name, kind in kinds.items()
-            }
-        )
-    except InputError as error:
-        raise InputError(in_place(str(error), rows.place)) from None
+    return ReadTable(
+        {
+            name: nothing
+            if name in ignored or name not in rows.columns
+            # of a given family or not, the kind is settled, or each cell tells its own
+            else rows.content(name, kind)
+            for name, kind in kinds.items()
+        }
+    )
 
 
 def column_of(rows: Rows, name: str) -> list[str | None]:

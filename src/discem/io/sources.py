@@ -204,8 +204,15 @@ def csv_rows(
                 )
             yield rows.line_num, row
     except csv.Error as error:
-        hint = "; raise --max-size if that is right" if "field limit" in str(error) else ""
-        raise InputError(f"{shown_name(path)}, line {rows.line_num}: {error}{hint}") from error
+        told = str(error)
+        if "field limit" in told:
+            told += "; raise --max-size if that is right"
+        elif "new-line character" in told:  # of which Python says how to open the file
+            told = (
+                "a carriage return (CR) that ends no line; end lines by LF or CR LF, or put the "
+                "cell in quotes"
+            )
+        raise InputError(f"{shown_name(path)}, line {rows.line_num}: {told}") from error
 
 
 # --- objects --------------------------------------------------------------------------------------

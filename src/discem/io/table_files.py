@@ -80,12 +80,19 @@ class Rows(ABC):
     def cells(self, name: str) -> list[Any]:
         """The cells of a column, as Python has them; None is missing."""
 
-    @abstractmethod
     def content(self, name: str, kind: str | None = None, given: bool = False) -> Content:
         """The cells of a column, as models read them.
 
         `kind` is what they must be, see `read_texts`; `given` says that the family is.
         """
+        try:
+            return self._content(name, kind, given)
+        except InputError as error:
+            raise InputError(in_place(str(error), self.place)) from error
+
+    @abstractmethod
+    def _content(self, name: str, kind: str | None, given: bool) -> Content:
+        """The same, but errors may count rows from the first of these."""
 
     @abstractmethod
     def kinds(self, name: str) -> dict[str, Found]:
@@ -140,14 +147,19 @@ class TextRows(Rows):
         kept = {name: _END.join(cells) for name, cells in zip(names, columns, strict=True) if name}
         for name, text in kept.items():
             if text.count(_END) != len(rows) - 1:
-                raise InputError(f"{shown_name(path)}, column {name!r}: a cell holds a NUL")
+                place = names.index(name)
+                number = next(number for number, cells in rows if _END in cells[place])
+                raise InputError(
+                    f"{shown_name(path)}, line {number}, column {name!r}: the cell holds a NUL "
+                    "character; remove it"
+                )
         return cls(kept, [piece])
 
     def cells(self, name: str) -> list[Any]:
         cells = self.columns[name].split(_END)
         return [None if is_missing(cell) else cell.strip() for cell in cells]
 
-    def content(self, name: str, kind: str | None = None, given: bool = False) -> Content:
+    def _content(self, name: str, kind: str | None, given: bool) -> Content:
         cells = self.columns[name].split(_END)
         return read_texts(cells, name, self.place, kind=kind, given=given)
 
@@ -177,7 +189,7 @@ class ObjectRows(Rows):
     def cells(self, name: str) -> list[Any]:
         return self.columns[name]
 
-    def content(self, name: str, kind: str | None = None, given: bool = False) -> Content:
+    def _content(self, name: str, kind: str | None, given: bool) -> Content:
         cells = self.columns[name]
         known = "" if kind is None else "text" if kind in ("level", "date") else "numbers"
         if str in self._types(name, known):
@@ -244,7 +256,7 @@ class ArrowRows(Rows):
         cells = self.columns[name].to_pylist()
         return [None if cell != cell else cell for cell in cells]
 
-    def content(self, name: str, kind: str | None = None, given: bool = False) -> Content:
+    def _content(self, name: str, kind: str | None, given: bool) -> Content:
         import pyarrow as pa
 
         if self._is_text(name) and kind in (None, "date"):
@@ -252,7 +264,8 @@ class ArrowRows(Rows):
         try:
             return check_table(pa.table({name: self.columns[name]})).content(0)
         except InputError as error:
-            raise InputError(f"{self.path}: {error}") from error
+            where = "" if _ROW.search(str(error)) else f"{self.path}: "
+            raise InputError(f"{where}{error}") from error
 
     def joined(self, others: list[Any]) -> Rows:
         for rows in others:
@@ -286,6 +299,7 @@ class ArrowRows(Rows):
 
 def in_place(message: str, place: Callable[[int], str]) -> str:
     """A message that names rows as `place` does, not by their numbers."""
+    message = message.replace("Input X contains", "there is")  # words of scikit-learn
     return _ROW.sub(lambda found: f"{found[1]} {place(int(found[2]))}", message)
 
 

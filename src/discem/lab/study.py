@@ -177,7 +177,7 @@ def run(
     PartFailedError
         If a part fails, other than by `NotPossibleError`. What was done is kept.
     """
-    folder = output_folder(output)
+    folder = output_folder(output, _folders(plan))
     new_figure(1, 1)  # without matplotlib, say so before the work
     work = {name: load(name).parts(plan) for name in names}
     missing = {
@@ -245,6 +245,13 @@ def _absent(part: Part, plan: Plan) -> str | None:
         if not any(Path(plan.data, name, f"train.txt{end}").exists() for end in (".gz", "")):
             return f"needs the data set {name!r}: put it into the data folder as {name}/*.txt.gz"
     return None
+
+
+def _folders(plan: Plan) -> list[Path]:
+    """Where the data sets are, which is no place for results."""
+    if plan.data is None:
+        return []
+    return [Path(plan.data), *(file.parent for file in Path(plan.data).glob("*/train.txt*"))]
 
 
 def _call(part: Part) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -10,6 +11,9 @@ from typing import Any
 
 from ..exceptions import DiscemError
 from ..io.files import is_same_file, refuse_special
+
+Named = str | os.PathLike[str] | int
+"""A file by its path, or an open one by its number."""
 
 Progress = Callable[[str, float, float | None], None]
 """Called with the name of the step, the share of all work done, and the training loss."""
@@ -19,7 +23,11 @@ class OutputError(DiscemError, OSError):
     """A place that results cannot be written to."""
 
 
-def output_folder(path: str | os.PathLike[str]) -> Path:
+# --- what may be written over what ----------------------------------------------------------------
+# Nothing that the work reads from, by whatever name. Patterns of names must be expanded before.
+
+
+def output_folder(path: str | os.PathLike[str], inputs: Iterable[Named] = ()) -> Path:
     """Make the folder if need be, and try to write to it: better now than after the work."""
     folder = Path(path)
     try:
@@ -27,16 +35,12 @@ def output_folder(path: str | os.PathLike[str]) -> Path:
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         raise OutputError(f"cannot write to {folder}: {error.strerror}") from error
+    _refuse_inputs(folder, folder, inputs, "folders")
     return folder
 
 
-def output_file(
-    path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str] | int] = ()
-) -> Path:
-    """See that a file can be written there, before the work that makes it.
-
-    It may be none of `inputs`, paths or open files that the work reads from.
-    """
+def output_file(path: str | os.PathLike[str], inputs: Iterable[Named] = ()) -> Path:
+    """See that a file can be written there, before the work that makes it."""
     file = Path(path)
     folder = Path(os.path.realpath(file)).parent  # of the file that a link leads to
     try:
@@ -47,9 +51,23 @@ def output_file(
         raise OutputError(f"cannot write to {file}: there is no folder {folder}")
     if not os.access(folder, os.W_OK):
         raise OutputError(f"cannot write to {file}: no permission to write to {folder}")
-    if any(is_same_file(file, each) for each in inputs):
-        raise OutputError(f"cannot write to {file}: it is one of the files that are read")
+    _refuse_inputs(file, file, inputs)
     return file
+
+
+def standard_output(inputs: Iterable[Named]) -> None:
+    """See that the standard output is not a file that is read: that would grow without end."""
+    try:
+        is_file = stat.S_ISREG(os.fstat(1).st_mode)  # a terminal may be read from, too
+    except OSError:  # it is closed
+        return
+    if is_file:
+        _refuse_inputs(1, "standard output", inputs)
+
+
+def _refuse_inputs(output: Named, name: Any, inputs: Iterable[Named], what: str = "files") -> None:
+    if any(is_same_file(output, each) for each in inputs):
+        raise OutputError(f"cannot write to {name}: it is one of the {what} that are read")
 
 
 class Steps:

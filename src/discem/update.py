@@ -48,7 +48,7 @@ def update(
     """
     scores, posterior = model.scores(batch)
     judged = judge(rule.loss, scores, targets)
-    xp, n = namespace_of(scores), scores.shape[0]
+    xp, n = namespace_of(scores), max(scores.shape[0], 1)
     weights = beside(weights, scores)
     W = judged.weights * (rho / n * weights)[:, None]
     mean = float(xp.sum(weights)) / n

@@ -81,8 +81,9 @@ class WordsFamily(Family):
         row = np.repeat(np.arange(len(weights)), np.diff(counts.indptr))
         x = counts.data[:, None]
         cells = self.cells(block, batch.words)[counts.indices] + weights[row] * x
-        by_row = sp.csr_array((np.ones(len(row)), np.arange(len(row)), counts.indptr))
-        square = by_row @ (x * x / cells) if len(row) else np.zeros_like(weights)
+        shape = len(weights), len(row)
+        by_row = sp.csr_array((np.ones(len(row)), np.arange(len(row)), counts.indptr), shape=shape)
+        square = by_row @ (x * x / cells)
         lengths = batch.lengths[:, None]
         even = lengths**2 / (block.values["total"] + weights * lengths)
         return np.maximum(square - even, 0.0)

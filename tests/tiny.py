@@ -153,7 +153,9 @@ def seen_of(block, X):
     there = ~np.isnan(X)
     if "column" in block.fixed:
         return there[:, block.fixed["column"]]
-    return there * 0 if block.family == "words" else np.tile(there, (1, len(means_of(block)) // 3))
+    if block.family == "words":
+        return 0 * there[:, :1]
+    return np.tile(there, (1, len(means_of(block)) // there.shape[1]))
 
 
 def means_of(block):

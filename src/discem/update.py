@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ._arrays import beside, namespace_of
+from ._arrays import beside, namespace_of, quiet
 from .losses import NLL
 from .models import Moves
 from .targets import UNLABELLED, Inferences, Targets, infer
@@ -38,6 +38,7 @@ def judge(loss: Any, scores: Any, targets: Targets) -> Judged:
     return Judged(losses, weights, seen)
 
 
+@quiet
 def update(
     model: Any, batch: Any, targets: Targets, weights: Any, rule: Any, rho: float
 ) -> tuple[Any, Judged, int]:

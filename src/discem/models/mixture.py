@@ -17,6 +17,8 @@ from .._kinds import savable
 from ..families import Block, Family, Step, family_of, multiply
 from .classes import Classes, mean_classes
 
+_FARTHEST = 1e100  # how far a step may be said to move a score, if that is a number at all
+
 
 class Moves(NamedTuple):
     """What a model is told of a step, see `discem.update`."""
@@ -123,6 +125,8 @@ class Mixture(NamedTuple):
         for block, part in zip(self.blocks, batch, strict=True):
             own = family_of(block).leverage(block, part, weights, step)
             if own is not None:
+                xp = namespace_of(own)
+                own = xp.where(own < _FARTHEST, own, xp.full_like(own, _FARTHEST))
                 total = own if total is None else total + own
         if posterior is None or total is None:
             return total

@@ -235,3 +235,9 @@ def log_density(model, X):
     for block, part in zip(model.blocks, parts, strict=True):
         a = a + np.nansum(CELLS[block.family](block, part), axis=2)
     return a
+
+
+def log_odds(model):
+    """Scores of a few ordinary rows."""
+    of, d = model.family, len(model.features.mass) or len(means_of(model.features))
+    return scores(model, of.example(np.arange(4) % 2, d, np.random.default_rng(0)))

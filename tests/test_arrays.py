@@ -9,12 +9,12 @@ import copy
 import numpy as np
 import pytest
 import tiny
+from discem.families.arrays import namespace_of
 from scipy.special import log_softmax
 
 from discem import Interior, NormalBetaPrime, PaperNormalGamma, models
 from discem.exceptions import InputError
 from discem.families import FAMILIES, family_of, settle
-from discem.families.arrays import namespace_of
 
 strict = pytest.importorskip("array_api_strict", reason="the strict array namespace is absent")
 every_family = pytest.mark.parametrize("family", FAMILIES)

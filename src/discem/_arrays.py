@@ -11,6 +11,9 @@ import numpy as np
 
 from .exceptions import InputError
 
+# what overflows is caught by value where it matters: a step beyond all bounds has no direction
+quiet = np.errstate(over="ignore", divide="ignore", invalid="ignore")
+
 
 def namespace_of(array: Any) -> Any:
     """The module whose functions take this array: NumPy, or whatever names itself.

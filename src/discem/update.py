@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ._arrays import beside, namespace_of
+from ._arrays import beside, namespace_of, quiet
 from .losses import NLL
 from .models import Moves
 from .targets import UNLABELLED, Inferences, Targets, infer
@@ -47,7 +47,7 @@ def move(
 
     Returns the model, and how many factors had their step shortened.
     """
-    xp, n = namespace_of(judged.weights), judged.weights.shape[0]
+    xp, n = namespace_of(judged.weights), max(judged.weights.shape[0], 1)
     weights = beside(weights, judged.weights)
     W = judged.weights * (rho / n * weights)[:, None]
     mean = float(xp.sum(weights)) / n
@@ -61,6 +61,7 @@ def move(
     return model.moved(batch, judged.posterior, W, moves)
 
 
+@quiet
 def update(
     model: Any, batch: Any, targets: Targets, weights: Any, rule: Any, rho: float
 ) -> tuple[Any, Judged, int]:

@@ -25,6 +25,7 @@ _FAR_OUT = 3.0  # deviations; what is further out should not be a cluster of its
 _FARTHEST = 1e60  # units: squares of squares of what is further out would overflow
 _WIDE, _NARROW = 1e75, 1e-290  # the widest mean and the smallest variance that a factor may have
 _COUNT = 1e-50  # .. and the least count
+_REMOTE = 1e50  # deviations whose fourth powers are numbers
 _LOG_ROOT = float(0.5 * np.log(2 * np.pi))
 
 
@@ -79,7 +80,8 @@ class GaussianFamily(Family):
         """D a_k / d r_k = s(x)' I(mu)^-1 s(x), of a mean and of a variance."""
         m, v = block.values["mean"], block.values["variance"]
         xp, d = namespace_of(m), m.shape[0]
-        z = (batch.values[:, :d, None] - m[None, :, :]) ** 2 / v[None, :, :]
+        off = (batch.values[:, :d, None] - m[None, :, :]) / xp.sqrt(v)[None, :, :]
+        z = xp.clip(off, -_REMOTE, _REMOTE) ** 2
         effect = 0.5 + 0.5 * z * z
         if batch.seen is not None:
             effect = effect * batch.seen[:, :, None]
@@ -301,8 +303,9 @@ def _land_inside(step: Step, count: Any, m: Any, v: Any, change: Change) -> tupl
     """The new counts, the moves of the means, and the new variances, of which enough is kept."""
     xp, keep = namespace_of(m), 1.0 - step.projection.share
     new = count + change.count
-    shift = change.sum / new
-    variance = (count * v + change.square) / new - shift * shift
+    kept = xp.maximum(new, keep * count)
+    shift = change.sum / kept
+    variance = (count * v + change.square) / kept - shift * shift
     short = ~((new >= keep * count) & (variance >= keep * v))
     if xp.any(short):
         f = _fractions(

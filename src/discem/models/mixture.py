@@ -19,6 +19,7 @@ from ..families import Block, Family, Step, family_of, multiply
 from .classes import Classes, mean_classes
 
 NEGLIGIBLE = 0.01  # of what the prior moves in a step: a smaller weight teaches nothing
+_FARTHEST = 1e100  # how far a step may be said to move a score, if that is a number at all
 
 
 class Moves(NamedTuple):
@@ -136,6 +137,8 @@ class Mixture:
             least = NEGLIGIBLE * moves.floor
             own = family_of(block).leverage(block, part, weights, step, least)
             if own is not None:
+                xp = namespace_of(own)
+                own = xp.where(own < _FARTHEST, own, xp.full_like(own, _FARTHEST))
                 total = own if total is None else total + own
         if posterior is None or total is None:
             return total

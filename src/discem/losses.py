@@ -118,7 +118,8 @@ def resolve_loss(loss: Any) -> Any:
         raise OptionError(f"loss={loss!r}: kappa must be a number >= 0")
     if isinstance(loss, Hinge) and not 0 < loss.margin < inf:
         raise OptionError(f"loss={loss!r}: margin must be a number > 0")
-    return type(loss)(*(float(value) for value in loss)) if isinstance(loss, tuple) else loss
+    numbers: Any = loss if isinstance(loss, tuple) else None
+    return loss if numbers is None else type(loss)(*map(float, numbers))
 
 
 def value_and_weights(loss: Any, scores: Any, target: Any) -> tuple[float, np.ndarray]:

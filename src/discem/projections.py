@@ -60,7 +60,10 @@ class Interior(NamedTuple):
 class Check(NamedTuple):
     """The paper's check-step: take the whole step, then lift what fell out of the domain."""
 
-    damping = 0.0
+    @property
+    def damping(self) -> float:
+        """None: steps are taken whole."""
+        return 0.0
 
     @property
     def most_lost(self) -> float:

@@ -97,7 +97,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         projection="interior",
         average="auto",
         batch_size="auto",
-        max_iter=100,
+        max_iter=300,
         tol=1e-3,
         n_iter_no_change="auto",
         early_stopping=False,

@@ -96,7 +96,7 @@ class TableClassifier(Preset):
         Whether to keep a generative model too; "auto" does in `fit`, not in streams.
     forget : int or None, default=None
         In streams, let rows further back than so many count for less and less.
-    max_iter : int, default=100
+    max_iter : int, default=40
     tol : float or None, default=1e-3
         See `MixtureClassifier`.
     validation_fraction : float, default=0.2
@@ -159,7 +159,7 @@ class TableClassifier(Preset):
         temperature="auto",
         density="auto",
         forget=None,
-        max_iter=100,
+        max_iter=40,
         tol=1e-3,
         validation_fraction=0.2,
         class_weight=None,

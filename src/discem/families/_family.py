@@ -103,7 +103,7 @@ class Family:
         """Natural parameters, (D, K), and log-normalizers, (d, K) or None where all are 0."""
         raise NotImplementedError
 
-    def scores(self, block: Block, batch: Statistics) -> Any:
+    def scores(self, block: Block, batch: Any) -> Any:
         """``ln p(x | component)`` of each row, (n, K); a missing cell adds nothing."""
         theta, normalizer = self.table(block)
         # the scores of a class side by side in memory: what follows works on one class at a time
@@ -116,7 +116,7 @@ class Family:
         return a
 
     def expected(
-        self, block: Block, batch: Statistics, weights: Any, least: float = 0.0
+        self, block: Block, batch: Any, weights: Any, least: float = 0.0
     ) -> tuple[Any, Any]:
         """Sums over the rows of weights times statistics, (D, K), and times cells seen, (d, K).
 
@@ -128,7 +128,7 @@ class Family:
         return sums, batch.seen.T @ weights
 
     def leverage(
-        self, block: Block, batch: Statistics, weights: Any, step: Step, least: float = 0.0
+        self, block: Block, batch: Any, weights: Any, step: Step, least: float = 0.0
     ) -> Any:
         """How far a step of weight 1 would move the row's own score, by component, (n, K).
 

@@ -24,21 +24,21 @@ class LevelCounts(NamedTuple):
 
 def collect(codes: np.ndarray, parts: list, sizes: tuple, n_classes: int) -> LevelCounts:
     """Add up the weights of the rows by level and class."""
-    sizes = [
+    found = [
         max(int(codes[:, d].max(initial=0)) + 1, 1) if size is None else size
         for d, size in enumerate(sizes)
     ]
-    first = np.cumsum([0, *sizes], dtype=np.int64)
+    first = np.cumsum([0, *found], dtype=np.int64)
     counts = np.zeros((int(first[-1]), n_classes))
     for classes, weights in parts:
         known = np.flatnonzero((classes >= 0) & (weights > 0))
         own, weight = classes[known], weights[known]
-        for d, size in enumerate(sizes):
+        for d, size in enumerate(found):
             level = codes[known, d]
             seen = (level >= 0) & (level < size)
             place = level[seen] * n_classes + own[seen]
-            found = np.bincount(place, weight[seen], minlength=size * n_classes)
-            counts[first[d] : first[d + 1]] += found.reshape(size, n_classes)
+            cells = np.bincount(place, weight[seen], minlength=size * n_classes)
+            counts[first[d] : first[d + 1]] += cells.reshape(size, n_classes)
     return LevelCounts(first, counts)
 
 

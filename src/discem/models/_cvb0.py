@@ -71,7 +71,8 @@ def explain(
         dtype = np.float64 if values.max(initial=0.0) > _COUNTS else np.float32
     shape = len(indptr) - 1, n_words
     rows = sp.csr_array((values, word, indptr), shape=shape)
-    scores, tokens = np.empty((shape[0], K)), np.empty((K, T, len(values)), dtype=dtype)
+    scores: np.ndarray = np.empty((shape[0], K))
+    tokens: np.ndarray = np.empty((K, T, len(values)), dtype=dtype)
     size = max(_CACHE // max(len(values) * T, 1), 1)
     for first in range(0, K, size):  # classes do not depend on each other
         part = slice(first, first + size)
@@ -82,7 +83,7 @@ def explain(
             tokens[part] = values
         elif len(values):
             topics /= either[:, None]
-            share = topics.astype(dtype).take(word, axis=2)
+            share: np.ndarray = topics.astype(dtype).take(word, axis=2)
             scores[:, part] += _share_out(share, values, indptr, alpha, sweeps, tokens[part])
     return scores, tokens.transpose(2, 0, 1)
 

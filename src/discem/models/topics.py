@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from .._checks import check_count, check_number, demand
 from .._kinds import savable
-from ..families import FAMILIES, Step, words
+from ..families import Step, words
 from ..families.words import Documents
 from ..targets import Targets
 from ._cvb0 import explain
@@ -25,7 +25,7 @@ from .classes import ClassPrior, start_classes
 from .mixture import NEGLIGIBLE, Mixture, Moves, perturbed
 from .start import Tally, count_classes
 
-_FAMILY = FAMILIES["words"]
+_FAMILY = words.WORDS
 LEAST_ALPHA = 1e-6  # of the topic proportions
 MOST_SWEEPS = 10_000  # over a document; more would be no better, and take for ever
 
@@ -39,9 +39,10 @@ class Cvb0(NamedTuple):
 
     sweeps: int
 
-    def explain(self, p, values, word, indptr, alpha: float) -> tuple[np.ndarray, np.ndarray]:
+    def explain(self, p: np.ndarray, documents: Documents, alpha: float) -> tuple:
         """``ln p(d | y)``, (n, K), and the expected tokens of each stored word, (nnz, K, T)."""
-        return explain(p, values, word, indptr, alpha, self.sweeps)
+        counts = documents.counts
+        return explain(p, counts.data, counts.indices, counts.indptr, alpha, self.sweeps)
 
 
 @savable
@@ -54,11 +55,14 @@ class Gibbs(NamedTuple):
     sweeps: int
     seed: int
 
-    def explain(self, p, values, word, indptr, alpha: float) -> tuple[np.ndarray, np.ndarray]:
+    def explain(self, p: np.ndarray, documents: Documents, alpha: float) -> tuple:
         """``ln p(d | y)``, (n, K), and the expected tokens of each stored word, (nnz, K, T)."""
-        from ..paper.topics import gibbs
+        from ..paper.sampler import gibbs
 
-        return gibbs(p, values, word, indptr, alpha, self.sweeps, self.seed)
+        counts, table = documents.counts, np.ascontiguousarray(p.transpose(0, 2, 1))
+        stored = counts.indptr, counts.indices, counts.data
+        scores, tokens = gibbs(table, *stored, alpha, self.sweeps, self.seed, documents.words)
+        return scores, tokens.transpose(0, 2, 1)
 
 
 @savable
@@ -89,11 +93,9 @@ class Topics(Mixture):
         """``ln p(y, d)``, (n, K), and the expected tokens of each stored word, (nnz, K, T)."""
         (documents,) = batch
         (block,) = self.blocks
-        counts = documents.counts
         p = _FAMILY.cells(block, documents.words) / block.values["total"]
         p = p.reshape(len(documents.words), self.n_classes, self.n_topics)
-        stored = counts.data, counts.indices, counts.indptr
-        found, tokens = self.inference.explain(p, *stored, self.alpha)
+        found, tokens = self.inference.explain(p, documents, self.alpha)
         return found + np.log(self.classes.shares), tokens
 
     def leverage(self, batch: tuple, posterior: Any, weights: Any, moves: Moves) -> np.ndarray:

@@ -38,7 +38,7 @@ class Plan:
     solved: bool = False  # the start is the optimum: look at it, and learn nothing
     guarded: bool = True  # go back and shorten the steps where they lead astray
     hasty: bool = False  # judge few rows by their first epochs, too
-    hide: Callable[..., Any] | None = None  # rows, rng -> these rows, some cells missing
+    hide: Any = None  # rows, rng -> these rows, some cells missing
     whole: bool = False  # take steps of all rows at once, with a line search
 
 

@@ -69,7 +69,8 @@ class Passes:
 
     def look(self, model: Any, vector: np.ndarray | None = None) -> Place:
         """Take a pass over the rows."""
-        loss, figures, found = 0.0, np.zeros(len(FIGURES)), None
+        loss, figures = 0.0, np.zeros(len(FIGURES))
+        found: Any = None
         for i, cut in enumerate(self.cuts):
             some, batch = self.kept[i] if self.kept else self._read(model, cut)
             judged = judge(self.rule.loss, model, batch, some.targets)
@@ -79,9 +80,10 @@ class Passes:
             found = more if found is None else _added(found, more)
             loss += float(some.weights @ judged.losses)
         value = loss / self.weight + model.penalty() / self.rule.n
-        slope = slope_of(model, found, self.rule.n) if found is not None else (None, None)
+        gradient, metric = slope_of(model, found, self.rule.n)
         vector = vector_of(model) if vector is None else vector
-        return Place(model, vector, value if np.isfinite(value) else np.inf, *slope, figures)
+        value = value if np.isfinite(value) else np.inf
+        return Place(model, vector, value, gradient, metric, figures)
 
 
 def _added(found: list[tuple], more: list[tuple]) -> list[tuple]:

@@ -11,7 +11,7 @@ from discem import GaussianNB, Interior, MultinomialNB, inverse
 from discem.datasets import toy
 
 pytest.importorskip("numba", reason="the paper's room needs numba")
-from discem.paper import gaussian, multinomial  # noqa: E402
+from discem.paper import gaussian, multinomial
 
 LOSSES = ("nll", "ncll", "hinge")
 PROJECTIONS = ("check", "interior")

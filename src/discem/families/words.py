@@ -89,41 +89,37 @@ class WordsFamily(Family):
         return np.maximum(square - even, 0.0)
 
     def moved(self, block, found, step: Step):
-        """No cell may lose more than a share of itself; with the check-step, all but the prior."""
-        (words, sums), lazy = found, block.lazy
-        self._age(block, step)
-        count = block.values["count"][words]
-        own = count * lazy["scale"]
-        if isinstance(step.projection, Check):
+        """No cell may lose more than a share of itself; with the check-step, all but the prior.
+
+        Decay and prior act on all words at once, and first.
+        """
+        (words, sums), lazy, values = found, block.lazy, block.values
+        check, keep = isinstance(step.projection, Check), 1.0
+        if step.decay != 0.0:
+            keep -= min(step.decay, 1.0 - 1e-12 if check else step.projection.share)
+            if lazy["scale"] * keep < _FOLDED:
+                _fold(block)
+        scale, gamma = lazy["scale"] * keep, lazy["gamma"] * keep + step.pull
+        count = values["count"][words]
+        own = count * scale
+        if check:
             least = -(1.0 - 1e-15) * np.maximum(own, 0.0)  # rounding must leave something
         else:
-            own += (lazy["gamma"] * block.fixed["alpha"][words])[:, None]
+            own += (gamma * block.fixed["alpha"][words])[:, None]
             least = -step.projection.share * own
         shortened = int(np.count_nonzero((sums < least).any(axis=0)))
         change = np.maximum(sums, least)
-        total = block.values["total"]
-        total[:] = np.maximum(total + change.sum(axis=0), 1e-16 * total)
-        change /= lazy["scale"]
-        block.values["count"][words] = count + change
+        total = values["total"] * keep + step.pull * lazy["alpha_total"]
+        total = np.maximum(total + change.sum(axis=0), 1e-16 * total)
+        change /= scale
+        count += change
+        change *= lazy["lag_scale"]
+        # written at once, so that an interruption finds a whole state
+        lazy["scale"], lazy["gamma"] = scale, gamma
+        values["total"][:], values["count"][words] = total, count
         if block.past:
-            change *= lazy["lag_scale"]
             block.past["lag"][words] += change
         return block, shortened
-
-    def _age(self, block: Block, step: Step) -> None:
-        """Let decay and prior act on all words at once."""
-        lazy, total = block.lazy, block.values["total"]
-        if step.decay != 0.0:
-            most = 1.0 - 1e-12 if isinstance(step.projection, Check) else step.projection.share
-            keep = 1.0 - min(step.decay, most)
-            lazy["scale"] *= keep
-            lazy["gamma"] *= keep
-            total *= keep
-            if lazy["scale"] < _FOLDED:
-                _fold(block)
-        if step.pull != 0.0:
-            lazy["gamma"] += step.pull
-            total += step.pull * block.lazy["alpha_total"]
 
     # --- the start --------------------------------------------------------------------------------
 

@@ -44,9 +44,7 @@ def test_a_step_is_the_update_of_the_method(family, loss, targets):
     assert shortened == 0
     (p, (means,), (counts,)), a = tiny.parameters(model), tiny.scores(model, X)
     sums, count, classes, decay = counts * means, counts.copy(), model.classes.counts.copy(), 0.0
-    statistics = model.read(model.family.view(X))[0]
-    S = statistics.counts if family == "words" else statistics.values
-    S, seen = S.toarray() if hasattr(S, "toarray") else S, tiny.seen_of(model.features, X)
+    S, seen = tiny.statistics_of(model, X), tiny.seen_of(model.features, X)
     for i in range(12):
         target = target_of(targets, i)
         blank = np.ndim(target) == 0 and target < 0

@@ -92,7 +92,7 @@ class Interrupts:
 
 
 def _is_compiling(frame: Any) -> bool:
-    """Whether the compiler is at work, which calls Python back and swallows what that raises."""
+    """Whether the compiler of the paper's room is at work: it swallows what its callbacks raise."""
     while frame is not None:
         if frame.f_globals.get("__name__", "").startswith("llvmlite"):
             return True

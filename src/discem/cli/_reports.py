@@ -35,7 +35,7 @@ def demo(
     console.print(_demo_table(scores))
     console.print(
         "Accuracy and log-loss on a held-out 30 % (toy: accuracy of the population, log-loss of a\n"
-        "fresh sample); bold: best of a data set. Seconds to train on one thread, compiled.\n"
+        "fresh sample); bold: best of a data set. Seconds to train on one thread.\n"
         "* trains on 80 % of the rows, fits its probabilities to the rest.",
         style="dim",
     )

@@ -156,6 +156,8 @@ class CategoricalFamily(Family):
 
     def check(self, block, n_components, n_features, averages):
         d = len(self.sizes(n_features))
+        demand(block.fixed.keys() == {"first", "column"}, "levels lack their columns")
+        demand(bool(block.past) == averages and block.lazy == (), "levels have no average")
         first, column = block.fixed["first"], block.fixed["column"]
         check_array("first", first, (d + 1,), least=0, dtype=np.int64)
         demand(first[0] == 0 and (np.diff(first) > 0).all(), "columns without levels")

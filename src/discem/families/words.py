@@ -317,7 +317,7 @@ class WordsFamily(Family):
             return constant(1.0)
         return constant(_EAGER / n)
 
-    whole = False
+    whole = False  # type: ignore[assignment]
 
     def auto_batch(self, rows, n_classes):
         """Few where they are eager: two classes of documents that all pull the same way."""

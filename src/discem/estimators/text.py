@@ -15,6 +15,7 @@ from .._checks import check_array, check_number, check_plain, demand
 from .._kinds import savable
 from ..exceptions import EngineError, InputError, OptionError
 from ..io.bag import COUNTING, WEIGHTINGS, Bag, Counted, as_documents
+from ..io.labels import with_missing
 from ..io.partitions import n_rows, some_rows
 from ..io.rows import sparse_rows
 from ..losses import NLL, Blend, Hinge, resolve_loss
@@ -259,9 +260,9 @@ class TextClassifier(Preset):
         X : iterable of documents, each a text or a list of words
             With `engine`, also a bag, a series or an array of dask; then `y` and `sample_weight`
             may be, too.
-        y : array-like of shape (n_documents,) or (n_documents, n_classes)
-            Labels, with None or NaN for an unlabelled document; or label sets, or soft labels, see
-            `MultinomialNB`.
+        y : array-like of shape (n_documents,), of sets of labels, or frame of shares by class
+            Labels, with None or NaN for an unlabelled document; sets of labels that are possible;
+            or a frame whose columns are the classes, with the share of each.
         sample_weight : array-like of shape (n_documents,), optional
 
         Returns
@@ -277,7 +278,7 @@ class TextClassifier(Preset):
             pieces = count_pieces(X, bag, self._teaches())
             X, y, sample_weight = pieces.sample._replace(X=bag.arrange(pieces.sample.X))
         documents = as_documents(X) if pieces is None else X
-        y = _input.check_y(y, n_rows(documents))
+        y, named = _input.read_y(y, n_rows(documents))
         weights = _input.check_weights(sample_weight, np.empty((len(y), 0)))
         # words are those of documents to train on; the others are for the model that these make
         unlabelled = ~self._teaches()(y)
@@ -305,9 +306,9 @@ class TextClassifier(Preset):
             self._fitted.model = model
             if silent and pieces is None:
                 rows = sp.vstack([rows, self._weigh(bag.count(others))], format="csr")
-                y = np.concatenate([y.astype(object), np.full(len(others), None)])
+                y = with_missing(y, len(others))
                 weights = np.concatenate([weights, np.ones(len(others))])
-            self._run(model, "fit", rows, y, weights)
+            self._run(model, "fit", rows, y if named is None else _input.Shares(y, named), weights)
         except (KeyboardInterrupt, EngineError):
             if trial is not None and not (self._fitted.is_trained and self.model_.n_iter_):
                 self._settle(trial.way, trial.model, trial.best)
@@ -348,7 +349,7 @@ class TextClassifier(Preset):
         self._check_options()
         documents = as_documents(X)
         first = not self.__sklearn_is_fitted__()
-        y = _input.check_y(y, len(documents), needed=first)
+        y, named = _input.read_y(y, len(documents), needed=first)
         weights = self._teaching(sample_weight, y)
         fitted = Fitted(self._new_bag(), self._defaults()) if first else self._fitted
         with fitted.bag.undone_on_error():  # labels may not fit
@@ -359,7 +360,8 @@ class TextClassifier(Preset):
                 fitted.model = self._new_model(fitted.chosen["loss"], size, K, 1, None)
             batch = None
             if first or weights.any():
-                batch = fitted.model.check_batch(rows, y, classes, weights, grows=True)
+                given = y if named is None else _input.Shares(y, named)
+                batch = fitted.model.check_batch(rows, given, classes, weights, grows=True)
         self._fitted = fitted
         if batch is None:  # no label: there are only words to learn
             self.model_.grow(len(fitted.bag))

@@ -112,41 +112,38 @@ class WordsFamily(Family):
         return found
 
     def moved(self, block, found, step: Step):
-        """No cell may lose more than a share of itself; with the check-step, all but the prior."""
+        """No cell may lose more than a share of itself; with the check-step, all but the prior.
+
+        Decay and prior act on all words at once, and first.
+        """
         (words, sums), lazy, values = found, block.lazy, block.values
-        self._age(block, step)
-        if isinstance(step.projection, Check):
-            least = take_rows(values["count"], words) * lazy["scale"]
-            least = -(1.0 - 1e-15) * np.maximum(least, 0.0)  # rounding must leave something
+        check, keep = isinstance(step.projection, Check), 1.0
+        if step.decay != 0.0:
+            keep -= min(step.decay, 1.0 - 1e-12 if check else step.projection.share)
+            if lazy["scale"] * keep < _FOLDED:
+                _fold(block)
+        scale, gamma = lazy["scale"] * keep, lazy["gamma"] * keep + step.pull
+        least = take_rows(values["count"], words, "cells")
+        least *= scale
+        if check:
+            np.maximum(least, 0.0, out=least)
+            least *= -(1.0 - 1e-15)  # rounding must leave something
         else:
-            least = self.cells(block, words)
+            least += (gamma * block.fixed["alpha"][words])[:, None]
             least *= -step.projection.share
-        short = sums < least
-        shortened = int(np.count_nonzero(short.any(axis=0)))
+        shortened = int(np.count_nonzero((sums < least).any(axis=0)))
         change = np.maximum(sums, least, out=least) if shortened else sums
-        total = values["total"]
-        total[:] = np.maximum(total + np.ones(len(change)) @ change, 1e-16 * total)
-        change *= 1.0 / lazy["scale"]
+        total = values["total"] * keep + step.pull * lazy["alpha_total"]
+        total = np.maximum(total + np.ones(len(change)) @ change, 1e-16 * total)
+        change *= 1.0 / scale
+        # written at once, so that an interruption finds a whole state
+        lazy["scale"], lazy["gamma"] = scale, gamma
+        values["total"][:] = total
         add_rows(values["count"], words, change)
         if block.past:
             change *= lazy["lag_scale"]
             add_rows(block.past["lag"], words, change)
         return block, shortened
-
-    def _age(self, block: Block, step: Step) -> None:
-        """Let decay and prior act on all words at once."""
-        lazy, total = block.lazy, block.values["total"]
-        if step.decay != 0.0:
-            most = 1.0 - 1e-12 if isinstance(step.projection, Check) else step.projection.share
-            keep = 1.0 - min(step.decay, most)
-            lazy["scale"] *= keep
-            lazy["gamma"] *= keep
-            total *= keep
-            if lazy["scale"] < _FOLDED:
-                _fold(block)
-        if step.pull != 0.0:
-            lazy["gamma"] += step.pull
-            total += step.pull * block.lazy["alpha_total"]
 
     # --- the start --------------------------------------------------------------------------------
 

@@ -50,6 +50,7 @@ from .cells import (
     as_times,
     first,
     is_inexact,
+    levels_of,
     plain_number,
     shown,
 )
@@ -187,6 +188,9 @@ class Column:
             return self._lookup(content.levels)[content.values]
         if self.is_text:  # then all cells are missing
             return np.full(len(content.values), -1, dtype=np.int32)
+        if any(map(is_inexact, self.levels)):  # as floats, some would be the same
+            exact = levels_of(content)
+            return self._lookup(exact.levels)[exact.values]
         if self._table is not None:
             low, table = self._table
             offset = content.values - low

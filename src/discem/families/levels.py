@@ -208,16 +208,16 @@ class ManyLevels(CategoricalFamily):
         return CATEGORICAL.slope(self.settled(block), found, counts, n)
 
     def check(self, block, n_components, n_features, averages):
+        size = self.check_levels(block, n_features), n_components
         demand(isinstance(block.lazy, dict), "many levels lack scalars")
         demand(block.lazy.keys() == {*_LAZY, "weight"}, "many levels lack scalars")
         for name in _LAZY:
             least = 0.0 if name.startswith("lag") else -np.inf
             check_array(name, block.lazy[name], (len(block.mass), n_components), least=least)
         check_number("weight", block.lazy["weight"], least=0.0, kind=float)
-        size = len(block.fixed["column"]), n_components
         for name, values in (("shares", block.values), ("lag", block.past)):
-            demand(values.keys() == {"share"} or not values, "many levels have other arrays")
-            if values:
+            demand(values.keys() <= {"share"}, "many levels have other arrays")
+            if values or name == "shares":
                 check_array(f"{name} of many levels", values["share"], size)
         CATEGORICAL.check(self.settled(block), n_components, n_features, averages)
 

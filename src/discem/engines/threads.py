@@ -2,9 +2,9 @@
 
 A round is this: every thread copies the state and takes the steps of its part of the rows, with
 the prior and the units of the whole; then the state is the mean of theirs, over their expected
-statistics, whose set is convex. Compiled code does not hold Python's lock, so the parts are learnt
-at the same time. Which thread is done first does not matter: the result is the same to the last
-bit for the same number of parts.
+statistics, whose set is convex. NumPy does not hold Python's lock while it works, so parts are
+learnt at the same time. Which thread is done first does not matter: the result is the same to the
+last bit for the same number of parts.
 """
 
 from __future__ import annotations

@@ -136,9 +136,11 @@ def joined(pieces: list[Any]) -> Any:
         return Rows(tuple(joined(list(part)) for part in parts))
     columns = list(zip(*pieces, strict=True))
     if kind is SparseRows:
-        begins = np.cumsum([0, *(len(piece.values) for piece in pieces[:-1])])
-        ends = [piece.indptr[1:] + begin for piece, begin in zip(pieces, begins, strict=True)]
-        columns[2] = ([0], *ends)
+        begins = np.cumsum([0, *(len(piece.values) for piece in pieces)])
+        narrow = np.int32 if begins[-1] < 2**31 else np.int64  # SciPy wants those of indices
+        pairs = zip(pieces, begins[:-1], strict=True)
+        ends = [(piece.indptr[1:] + begin).astype(narrow) for piece, begin in pairs]
+        columns[2] = (np.zeros(1, dtype=narrow), *ends)
     return kind(*(None if part[0] is None else np.concatenate(part) for part in columns))
 
 

@@ -117,7 +117,7 @@ class Topics(Mixture):
         tokens = pairs.weight[:, None] * pairs.tokens.astype(np.float64)
         ends = np.arange(len(tokens) + 1, dtype=np.int32)
         scatter = sp.csc_array((np.ones(len(tokens)), pairs.row, ends), shape=(u * K, len(tokens)))
-        sums = (scatter @ tokens).reshape(u, -1)
+        sums = (scatter @ tokens).reshape(u, K * self.n_topics)
         shares = self.classes.shares
         step = Step(shares, np.ones_like(shares), *moves)
         block, shortened = _FAMILY.moved(self.blocks[0], (documents.words, sums), step)

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..engines import Data, Rule
+from ..engines import Data, Rule, one_thread_each
 from ..engines.sequential import add_figures
 from ..figures import FIGURES
 from ..io.rows import joined
@@ -49,14 +50,26 @@ class Place(NamedTuple):
     figures: np.ndarray  # of a pass over the rows
 
 
-class Passes:
-    """Passes over the same rows; few rows keep their statistics from one pass to the next."""
+class Seen(NamedTuple):
+    """What a pass has found in some of the rows."""
 
-    def __init__(self, model: Any, rule: Rule, data: Data):
+    loss: float
+    sums: list[tuple]  # see `sums_of`
+    figures: np.ndarray
+
+
+class Passes:
+    """Passes over the same rows; few rows keep their statistics from one pass to the next.
+
+    With `jobs`, threads look at rows at the same time; what they find is added up in one order.
+    """
+
+    def __init__(self, model: Any, rule: Rule, data: Data, jobs: int = 1):
         self.rule, self.data = rule, data
         self.weight = max(float(data.weights.sum()), 1e-300)
         size = max(int(_AT_ONCE * data.rows.n_rows / max(data.rows.n_cells, 1)), 256)
         self.cuts = [slice(i, i + size) for i in range(0, data.rows.n_rows, size)]
+        self.jobs = min(jobs, len(self.cuts))
         self.kept = [self._read(model, cut) for cut in self.cuts] if self._keeps else []
 
     @property
@@ -69,33 +82,43 @@ class Passes:
 
     def look(self, model: Any, vector: np.ndarray | None = None) -> Place:
         """Take a pass over the rows."""
-        loss, figures = 0.0, np.zeros(len(FIGURES))
-        found: Any = None
-        for i, cut in enumerate(self.cuts):
-            some, batch = self.kept[i] if self.kept else self._read(model, cut)
-            judged = judge(self.rule.loss, model, batch, some.targets)
-            add_figures(figures, judged, some)
-            weights = judged.weights * (some.weights / self.weight)[:, None]
-            more = sums_of(model, batch, judged.posterior, weights)
-            found = more if found is None else _added(found, more)
-            loss += float(some.weights @ judged.losses)
-        value = loss / self.weight + model.penalty() / self.rule.n
-        gradient, metric = slope_of(model, found, self.rule.n)
+        places = range(len(self.cuts))
+        if self.jobs == 1:
+            seen = _added(self._look(model, place) for place in places)
+        else:
+            with one_thread_each(), ThreadPoolExecutor(self.jobs) as pool:
+                seen = _added(pool.map(lambda place: self._look(model, place), places))
+        value = seen.loss / self.weight + model.penalty() / self.rule.n
+        gradient, metric = slope_of(model, seen.sums, self.rule.n)
         vector = vector_of(model) if vector is None else vector
         value = value if np.isfinite(value) else np.inf
-        return Place(model, vector, value, gradient, metric, figures)
+        return Place(model, vector, value, gradient, metric, seen.figures)
+
+    def _look(self, model: Any, place: int) -> Seen:
+        some, batch = self.kept[place] if self.kept else self._read(model, self.cuts[place])
+        judged = judge(self.rule.loss, model, batch, some.targets)
+        figures = np.zeros(len(FIGURES))
+        add_figures(figures, judged, some)
+        weights = judged.weights * (some.weights / self.weight)[:, None]
+        sums = sums_of(model, batch, judged.posterior, weights)
+        return Seen(float(some.weights @ judged.losses), sums, figures)
 
 
-def _added(found: list[tuple], more: list[tuple]) -> list[tuple]:
-    pairs = zip(found, more, strict=True)
-    return [tuple(a + b for a, b in zip(own, other, strict=True)) for own, other in pairs]
+def _added(found: Iterable[Seen]) -> Seen:
+    """What was found in all rows; later finds are added to the first."""
+    first, *others = found
+    for each in others:
+        pairs = zip(first.sums, each.sums, strict=True)
+        sums = [tuple(a + b for a, b in zip(own, other, strict=True)) for own, other in pairs]
+        first = Seen(first.loss + each.loss, sums, first.figures + each.figures)
+    return first
 
 
 class Descent:
     """Steps of all rows, each from the best place so far; each costs one pass over the rows."""
 
-    def __init__(self, model: Any, rule: Rule, data: Data):
-        self.passes = Passes(model, rule, data)
+    def __init__(self, model: Any, rule: Rule, data: Data, jobs: int = 1):
+        self.passes = Passes(model, rule, data, jobs)
         self.here = self.passes.look(model)
         self.values = [self.here.value]
         self.conjugate, self.quasi, self.calm = Conjugate(self.here), QuasiNewton(), 0
@@ -249,7 +272,7 @@ def descend(
     Large data are trained on in parts. A loss with edges is made smooth, less and less. The
     learner has the best state so far, judged by all rows and by the loss itself in the end.
     """
-    start, rule = learner.state, learner.rule
+    start, rule, jobs = learner.state, learner.rule, getattr(learner.engine, "n_jobs", 1)
     stages = rule.loss.smoothed() if hasattr(rule.loss, "smoothed") else (rule.loss,)
     parts = list(parts_of(data, rng))
     for rows in parts:  # what is left to gain with few rows is noise of the sample
@@ -257,14 +280,14 @@ def descend(
         few = few if hide is None else with_holes(few, hide, rng)
         smooth = rule._replace(loss=stages[0])
         enough = None if tol is None else 3.0 * tol
-        for record, _ in _steps(learner, Descent(learner.state, smooth, few), enough, most):
+        for record, _ in _steps(learner, Descent(learner.state, smooth, few, jobs), enough, most):
             yield record, np.inf
     every_row = data if hide is None else with_holes(data, hide, rng)
-    judge_all, best = Passes(start, rule, every_row), None
+    judge_all, best = Passes(start, rule, every_row, jobs), None
     if len(parts) or len(stages) > 1:
         best = judge_all.look(start)
     for loss in stages:
-        descent = Descent(learner.state, rule._replace(loss=loss), every_row)
+        descent = Descent(learner.state, rule._replace(loss=loss), every_row, jobs)
         last = loss is stages[-1]
         for record, left in _steps(learner, descent, tol, most):
             yield record, left if last else np.inf

@@ -173,6 +173,8 @@ class WordsFamily(Family):
         demand(block.values.keys() == {"count", "total", "unseen"}, "words lack arrays")
         demand(block.past.keys() == ({"lag", "unseen"} if averages else set()), "words lack lags")
         demand(block.fixed.keys() == {"alpha", "length"}, "words lack their prior")
+        demand(block.prior is None, "words have another prior")
+        check_array("mass", block.mass, (0,))
         check_array("alpha", block.fixed["alpha"], (W,), above=0.0)
         check_array("length", block.fixed["length"], (1,), least=0.0)
         check_array("count", block.values["count"], (W, K))
@@ -314,7 +316,7 @@ class WordsFamily(Family):
             return constant(1.0)
         return constant(_EAGER / n)
 
-    whole = False
+    whole = False  # type: ignore[assignment]
 
     def auto_batch(self, rows, n_classes):
         """Few where they are eager: two classes of documents that all pull the same way."""
@@ -450,7 +452,7 @@ def reweighed(block: Block, factor: np.ndarray, components=slice(None)) -> Block
 def log_probabilities(block: Block, chosen=slice(None)) -> np.ndarray:
     """Ln p(word | component), as (component, word), of all words or of the chosen ones."""
     every = np.arange(len(block.fixed["alpha"]))
-    cells = WORDS.cells(block, None if chosen == slice(None) else every[chosen])
+    cells = WORDS.cells(block, None if isinstance(chosen, slice) else every[chosen])
     return np.ascontiguousarray((np.log(cells) - np.log(block.values["total"])).T)
 
 

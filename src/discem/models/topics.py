@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from .._checks import check_count, check_number, demand
+from .._checks import check_array, check_count, check_number, demand
 from .._kinds import savable
 from ..families import Step, words
 from ..families.words import Documents
@@ -149,6 +149,7 @@ class Topics(Mixture):
         check_number("weight of the average", self.weight, least=0.0, kind=float)
         demand(len(self.blocks) == 1, "its topics have no words")
         T = len(self.blocks[0].values["total"]) // n_classes
+        check_array("first", self.first, (n_classes + 1,), dtype=np.int64)
         same = np.array_equal(self.first, np.arange(n_classes + 1) * T) and T > 0
         demand(same, "its topics are not those of its classes")
         _FAMILY.check(self.blocks[0], n_classes * T, n_features, averages)

@@ -17,7 +17,7 @@ from .._kinds import savable
 from ..families import Block, Family, Step, family_of, multiply
 from .classes import Classes, mean_classes
 
-_FARTHEST = 1e100  # how far a step may be said to move a score, if that is a number at all
+_FARTHEST = 1e300  # how far a step may be said to move a score, if that is a number at all
 
 
 class Moves(NamedTuple):

@@ -19,7 +19,7 @@ from ..families import Block, Family, Step, family_of, multiply
 from .classes import Classes, mean_classes
 
 NEGLIGIBLE = 0.01  # of what the prior moves in a step: a smaller weight teaches nothing
-_FARTHEST = 1e100  # how far a step may be said to move a score, if that is a number at all
+_FARTHEST = 1e300  # how far a step may be said to move a score, if that is a number at all
 
 
 class Moves(NamedTuple):

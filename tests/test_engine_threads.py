@@ -112,8 +112,7 @@ def test_the_average_weighs_what_that_of_one_thread_does(family):
     """So that a stream, or one thread, can go on from it."""
     X, y, start = problem(family)
     weights = [
-        tiny.learn(learner(start, engine), X, y).state.weight
-        for engine in (Sequential(), Split(3))
+        tiny.learn(learner(start, engine), X, y).state.weight for engine in (Sequential(), Split(3))
     ]
     assert weights[1] == pytest.approx(weights[0], rel=0.01)
 

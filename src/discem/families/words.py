@@ -303,7 +303,7 @@ class WordsFamily(Family):
             return constant(1.0)
         return constant(_EAGER / n)
 
-    whole = False  # type: ignore[assignment]
+    whole = False
 
     def auto_batch(self, rows, n_classes):
         return batch_of(rows.n_rows, n_classes)

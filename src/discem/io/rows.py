@@ -82,9 +82,9 @@ class SparseRows(NamedTuple):
         """Some of the rows; a slice of them is a view."""
         if isinstance(chosen, slice):
             first, last, _ = chosen.indices(self.n_rows)
-            stored = slice(self.indptr[first], self.indptr[last])
+            part = slice(self.indptr[first], self.indptr[last])
             ends = self.indptr[first : last + 1] - self.indptr[first]
-            return SparseRows(self.values[stored], self.indices[stored], ends)
+            return SparseRows(self.values[part], self.indices[part], ends)
         stored, ends = stored_of(self.indptr, chosen)
         return SparseRows(self.values[stored], self.indices[stored], ends)
 

@@ -172,7 +172,7 @@ class Family:
         factors, and the penalty is spread over n rows. The metric is the Fisher information, and
         the curvature of the prior, so that no prior overshoots its centre.
         """
-        raise NotImplementedError
+        raise OptionError(f"the family {self.name!r} takes no steps of all rows at once")
 
     def reach(self, block: Block, step: dict[str, Any]) -> dict[str, Any]:
         """How far a step goes, in units in which a half is far."""

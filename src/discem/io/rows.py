@@ -82,13 +82,21 @@ class SparseRows(NamedTuple):
         """Some of the rows; a slice of them is a view."""
         if isinstance(chosen, slice):
             first, last, _ = chosen.indices(self.n_rows)
-            stored = slice(self.indptr[first], self.indptr[last])
+            part = slice(self.indptr[first], self.indptr[last])
             ends = self.indptr[first : last + 1] - self.indptr[first]
-            return SparseRows(self.values[stored], self.indices[stored], ends)
-        sizes = np.diff(self.indptr)[chosen]
-        ends = np.concatenate([[0], np.cumsum(sizes)])
-        place = np.arange(ends[-1]) + np.repeat(self.indptr[:-1][chosen] - ends[:-1], sizes)
-        return SparseRows(self.values[place], self.indices[place], ends)
+            return SparseRows(self.values[part], self.indices[part], ends)
+        stored, ends = stored_of(self.indptr, chosen)
+        return SparseRows(self.values[stored], self.indices[stored], ends)
+
+
+def stored_of(indptr: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Which stored numbers are those of some rows, and where each of these rows begins."""
+    sizes = np.diff(indptr)[rows]
+    ends = np.zeros(len(rows) + 1, dtype=indptr.dtype)
+    np.cumsum(sizes, out=ends[1:])
+    stored = np.repeat(indptr[:-1][rows] - ends[:-1], sizes)
+    stored += np.arange(len(stored), dtype=stored.dtype)
+    return stored, ends
 
 
 class Rows(NamedTuple):

@@ -129,7 +129,7 @@ class Descent:
     def turn_to(self, data: Data) -> None:
         """Go on with other rows of the same kind; what was learnt of the curvature still holds."""
         here = self.here
-        self.passes = Passes(here.model, self.passes.rule, data)
+        self.passes = Passes(here.model, self.passes.rule, data, self.passes.jobs)
         self.here = self.passes.look(here.model, here.vector)
         shift = self.here.value - here.value
         self.values = [value + shift for value in self.values]

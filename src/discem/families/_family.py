@@ -234,6 +234,7 @@ class Family:
                 check_array(f"{name} of {self.name}", array, shapes[name], above=above)
         check_array(f"mass of {self.name}", block.mass, shapes["mass"], above=0.0)
         demand(isinstance(block.prior, self.priors), "the prior is of another family")
+        demand(block.lazy == (), f"{self.name} has scalars")
         self.check_fixed(block, shapes)
 
     def check_fixed(self, block: Block, shapes: dict[str, tuple]) -> None:
@@ -374,7 +375,7 @@ class Family:
 
     @property
     def whole(self) -> bool:
-        """Whether `fit` takes steps of all rows at once: where the family has a `slope`."""
+        """Whether `fit` takes steps of all rows at once, for which a family needs a `slope`."""
         return type(self).slope is not Family.slope
 
     def auto_batch(self, rows: Any, n_classes: int) -> int:

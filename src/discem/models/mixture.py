@@ -19,7 +19,7 @@ from ..families import Block, Family, Step, family_of, multiply
 from .classes import Classes, mean_classes
 
 NEGLIGIBLE = 0.01  # of what the prior moves in a step: a smaller weight teaches nothing
-_FARTHEST = 1e100  # how far a step may be said to move a score, if that is a number at all
+_FARTHEST = 1e300  # how far a step may be said to move a score, if that is a number at all
 
 
 class Moves(NamedTuple):
@@ -106,28 +106,37 @@ class Mixture:
         return a
 
     def scores(self, batch: tuple) -> tuple[Any, Any]:
-        """``ln p(y, x)``, (n, K), and the posterior of the components within classes, (n, M)."""
+        """``ln p(y, x)``, (n, K), and the posterior of the components within classes, (n, M).
+
+        Rows are side by side in memory, not components: sums over a few components are then sums
+        of long arrays.
+        """
         joint = self.joint(batch)
         if not self.is_mixed:
             return joint, None
+        xp, n = namespace_of(joint), joint.shape[0]
         place, there = self._places
-        xp = namespace_of(joint)
-        by_class = xp.take(joint, beside(place.ravel(), joint), axis=1)
-        by_class = xp.reshape(by_class, (joint.shape[0], *place.shape))
-        by_class = xp.where(beside(there, joint), by_class, xp.full_like(by_class, -np.inf))
-        top = xp.max(by_class, axis=2, keepdims=True)
+        even = bool(there.all())
+        by_class = joint.T if even else xp.take(joint.T, beside(place.ravel(), joint), axis=0)
+        by_class = xp.reshape(by_class, (*place.shape, n))
+        if not even:
+            taken = beside(there, joint)[:, :, None]
+            by_class = xp.where(taken, by_class, xp.full_like(by_class, -np.inf))
+        top = xp.max(by_class, axis=1, keepdims=True)
         posterior = xp.exp(by_class - top)
-        total = xp.sum(posterior, axis=2, keepdims=True)
-        posterior = xp.reshape(posterior / total, (joint.shape[0], -1))
-        kept = beside(np.flatnonzero(there.ravel()), joint)
-        return (top + xp.log(total))[:, :, 0], xp.take(posterior, kept, axis=1)
+        total = xp.sum(posterior, axis=1, keepdims=True)
+        posterior = xp.reshape(posterior / total, (-1, n))
+        if not even:
+            kept = beside(np.flatnonzero(there.ravel()), joint)
+            posterior = xp.take(posterior, kept, axis=0)
+        return (top + xp.log(total))[:, 0, :].T, posterior.T
 
     def spread(self, weights: Any, posterior: Any) -> Any:
         """The weights of classes, (n, K), as those of their components, (n, M)."""
         if posterior is None:
             return weights
         xp = namespace_of(weights)
-        return xp.take(weights, beside(self.code, weights), axis=1) * posterior
+        return xp.take(weights.T, beside(self.code, weights), axis=0).T * posterior
 
     def columns_of(self, b: int) -> np.ndarray | None:
         """Which column of block b each component has, (M,); None: each has its own.

@@ -30,9 +30,11 @@ from ..exceptions import MissingExtraError
 from ._output import Progress, Steps, output_folder
 from .plots import joint_of, plot_toy, save_figure
 
-LOSSES = "nll", "ncll", "hinge"
-# What steps cost, in seconds, so that the time left is estimated well.
-READING, TRAINING, MIXED, DRAWING = 5.0, 4.0, 3.0, 1.0
+LOSSES = ("nll", "ncll", "hinge")
+# What steps cost, in seconds, so that the time left is estimated well. There are 26 fits of numbers
+# and 7 of words, and one of a table, which tries several models.
+READING, TRAINING, WORDS, TRYING, DRAWING = 1.0, 0.2, 1.5, 3.0, 0.5
+ALL = READING + 26 * TRAINING + 7 * WORDS + TRYING + DRAWING
 
 TABLES = {
     "wine": bundled.load_wine,
@@ -95,7 +97,7 @@ def run_demo(
         None if matplotlib is not installed.
     """
     folder = output_folder(output)
-    steps = Steps(progress, READING + TRAINING + MIXED + DRAWING)
+    steps = Steps(progress, ALL)
     steps.begin("reading docstrings", READING)
     texts = _docstrings(seed, 40 if quick else 400)
     tables = [_table(name, load, seed) for name, load in TABLES.items()]
@@ -106,9 +108,8 @@ def run_demo(
     for task in tasks:
         methods = _methods(task, seed, steps.epoch)
         for name, method in methods.items():
-            slow = isinstance(method, TableClassifier)  # it tries several models
-            cost = MIXED if slow else TRAINING / len(tasks) / len(methods)
-            steps.begin(f"{task.name}: {name}", cost)
+            cost = TRYING if isinstance(method, TableClassifier) else TRAINING
+            steps.begin(f"{task.name}: {name}", WORDS if task.words else cost)
             begun = time.perf_counter()
             with threadpool_limits(1):  # a fair race; and threads that wait for busy cores crawl
                 model = method.fit(_rows(task, method)[0], task.y)

@@ -339,6 +339,7 @@ class MultinomialNB(CountClassifier):
                 options |= {"unlabelled_weight": 0.0, "warm_start": False, "n_jobs": None}
                 options |= {"engine": None}
                 model = type(self)(**options)
+                model._step_is_ours = "step" in way  # rows per step are those of the fit to come
                 model.callback = lambda *_: after_epoch(model.learner_.score(rows, part.held))
                 return model.fit(batch.X, y, part.weights)
 

@@ -31,6 +31,8 @@ _CALM = 3  # steps in a row that went as planned, before quasi-Newton steps are 
 _LONGER, _SHORTER, _MOMENTUM = 1.2, 0.5, 0.95
 _LEAST = 10  # steps before training may stop
 _TINY = 1e-12
+_ROUNDING = 1e-6  # nats a row
+_OF_A_PART, _OF_A_STAGE = 4, 2  # the share of the steps left that it may take is one over this
 _AT_ONCE, _KEPT = 1 << 17, 1 << 23  # cells to work on at a time, and to keep the statistics of
 _COPIES, _MANY_COPIES, _FEW = 4, 8, 1000  # of rows with hidden cells; more where rows are few
 _AS_THEY_ARE = 0.35  # the weight of the rows themselves
@@ -123,18 +125,21 @@ class Descent:
             else:
                 conjugate.shorten(here, there, step)
             self.ended = not conjugate.restart(here)
-        self.values.append(self.here.value)
+            return
+        self.values.append(there.value)  # steps that were not taken say nothing of what is left
 
     @property
     def left(self) -> float:
-        """What more steps may still gain.
+        """What more steps may still gain; not a number where that cannot be told.
 
         The distance to the optimum falls like a power of the steps: at half of them it was some
-        five times what it is now.
+        five times what it is now. Where no step goes downhill, the gradient says how far it is.
         """
-        steps = len(self.values) - 1
         if self.ended:
-            return 0.0
+            slope = self.here.gradient
+            left = 0.5 * float(slope @ (slope / self.here.metric))
+            return 0.0 if left < _ROUNDING else left
+        steps = len(self.values) - 1
         return (self.values[steps // 2] - self.values[-1]) / 4.0 if steps >= _LEAST else np.inf
 
 
@@ -243,51 +248,55 @@ def parts_of(data: Data, rng: Any) -> Iterator[np.ndarray]:
 
 def descend(
     learner: Learner, data: Data, hide: Any, rng: Any, tol: float | None, most: int
-) -> Iterator[tuple[dict[str, Any], float]]:
-    """Take steps of all rows; yield the record of each, and what may still be gained.
+) -> Iterator[tuple[bool, Iterator[tuple[dict[str, Any], float]]]]:
+    """Take at most so many steps of all rows, in phases; yield whether it is the last, and steps.
 
-    Large data are trained on in parts. A loss with edges is made smooth, less and less. The
-    learner has the best state so far, judged by all rows and by the loss itself in the end.
+    Steps are the record of each, and what may still be gained. A phase may be left early, or
+    skipped. Large data are trained on in parts. A loss with edges is made smooth, less and less.
+    When all phases are done the learner has the best state at the end of any, or the start, judged
+    by all rows and by the loss itself.
     """
-    start, rule = learner.state, learner.rule
+    start, rule, begun = learner.model, learner.rule, learner.epochs
     stages = rule.loss.smoothed() if hasattr(rule.loss, "smoothed") else (rule.loss,)
+
+    def steps(loss: Any, rows: Data, tol: float | None, share: int) -> Iterator:
+        left = most - (learner.epochs - begun)
+        return _steps(learner, rule._replace(loss=loss), rows, tol, left // share)
+
     parts = list(parts_of(data, rng))
     for rows in parts:  # what is left to gain with few rows is noise of the sample
         few = data.take(rows)
         few = few if hide is None else with_holes(few, hide, rng)
-        smooth = rule._replace(loss=stages[0])
-        enough = None if tol is None else 3.0 * tol
-        for record, _ in _steps(learner, Descent(learner.state, smooth, few), enough, most):
-            yield record, np.inf
+        yield False, steps(stages[0], few, None if tol is None else 3.0 * tol, _OF_A_PART)
     every_row = data if hide is None else with_holes(data, hide, rng)
     judge_all, best = Passes(start, rule, every_row), None
     if len(parts) or len(stages) > 1:
         best = judge_all.look(start)
     for loss in stages:
-        descent = Descent(learner.state, rule._replace(loss=loss), every_row)
         last = loss is stages[-1]
-        for record, left in _steps(learner, descent, tol, most):
-            yield record, left if last else np.inf
+        yield last, steps(loss, every_row, tol, 1 if last else _OF_A_STAGE)
         if best is not None:
-            now = judge_all.look(learner.state)
+            now = judge_all.look(learner.model)
             best = now if now.value < best.value else best
     if best is not None:
         learner.accept(best.model, 0)
 
 
 def _steps(
-    learner: Learner, descent: Descent, tol: float | None, most: int
+    learner: Learner, rule: Rule, data: Data, tol: float | None, most: int
 ) -> Iterator[tuple[dict[str, Any], float]]:
     """Steps until there is no more to gain."""
-    order = np.arange(descent.passes.data.rows.n_rows)
+    if most < 1:
+        return
+    descent, order = Descent(learner.model, rule, data), np.arange(data.rows.n_rows)
     for _ in range(most):
         begun, before = time.perf_counter(), descent.here
         descent.step()
         if descent.here is not before:
             learner.accept(descent.here.model, len(order))
         length = float(descent.conjugate.length)
-        record = learner.put_on_record(before.figures, descent.passes.data, order, length, begun)
+        record = learner.put_on_record(before.figures, data, order, length, begun)
         record["objective"] = descent.here.value
         yield record, descent.left
-        if descent.ended or (tol is not None and descent.left < tol):
+        if descent.ended or (tol is not None and descent.left <= tol):
             return

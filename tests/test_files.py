@@ -280,7 +280,7 @@ def test_every_product_is_saved():
         again = _built(tree, arrays)
         np.testing.assert_array_equal(tiny.flat(again.state), tiny.flat(state))
         assert again.rule == learner.rule
-        assert again.state.family.name == family.name
+        assert again.state.family.name == state.family.name
 
 
 def test_no_file(path):

@@ -23,7 +23,7 @@ from discem import (
 from discem.engines import Data
 from discem.exceptions import SortedStreamWarning
 from discem.targets import labels
-from discem.training import WINDOW
+from discem.training.learner import WINDOW
 
 N_WORDS, LENGTH = 50_000, 20
 WORDS = np.array([f"w{j:05d}" for j in range(N_WORDS)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -143,7 +144,6 @@ class GenerativeClassifier(Joint, BaseEstimator):
 
     _model: type = models.Mixture
     _step_is_ours = False  # whether the step that is given was chosen by another estimator
-    _whole = False  # whether it is trained by steps of all rows at once
     _mixed = False  # whether factors are those of components within classes
     _of_input: tuple[str, ...] = ("feature_names_in_",)  # attributes that not every input gives
 
@@ -308,9 +308,9 @@ class GenerativeClassifier(Joint, BaseEstimator):
         rng = check_random_state(self.random_state)
         rows, held = self._split(batch, rng)
         kept = batch.without(held)
-        unit = kept.unit()
+        unit, whole = kept.unit(), self._takes_whole(kept)
         if fresh:
-            self._start(kept, unit, rng)
+            self._start(kept, unit, rng, whole=whole)
         else:
             if not np.array_equal(self.classes_, batch.classes):
                 raise InputError(
@@ -319,9 +319,12 @@ class GenerativeClassifier(Joint, BaseEstimator):
             self.learner_.engine = self._engine()
             self.learner_.rule = self.learner_.rule._replace(loss=loss)
             self.learner_.stream = {}
+            if not whole:
+                self._average(batch.family)
         data = Data(batch.rows, batch.targets, batch.weights / unit)
         with self._run_by(kept, data, rows, unit) as shards:
-            train(self.learner_, data, rows, held, self._plan(batch.targets), rng, shards)
+            plan = replace(self._plan(batch.targets), whole=whole)
+            train(self.learner_, data, rows, held, plan, rng, shards)
         if len(held) and isinstance(loss, Hinge) and batch.targets.plain:
             scores, codes = self.learner_.score(batch.rows, held), batch.targets.codes[held]
             self.temperature_ = best_temperature(scores, codes, data.weights[held]).value
@@ -401,8 +404,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
             self._seen = 0.0
         else:
             if not self.stream_:  # after `fit`, whose many passes would outweigh all that comes
-                if self.average == "auto" and self._auto_average(batch.family):
-                    self.learner_.average()
+                self._average(batch.family)
                 self.learner_.forget(self._steps_of_a_pass())
             self.grow(batch.found.get("n_features_in_", 0))
             self._add_classes(batch.classes)
@@ -527,11 +529,12 @@ class GenerativeClassifier(Joint, BaseEstimator):
 
     # --- the start --------------------------------------------------------------------------------
 
-    def _start(self, batch: Batch, unit: float, rng, stream: bool = False) -> None:
+    def _start(
+        self, batch: Batch, unit: float, rng, stream: bool = False, whole: bool = False
+    ) -> None:
         """Begin training. What was learnt before is gone only when all that can fail has not."""
         loss, family = resolve_loss(self.loss), batch.family
         total = batch.total
-        whole = not stream and self._takes_whole(batch)
         average = self._auto_average(family) if self.average == "auto" else self.average
         states, class_count = self._begin(batch, bool(average) and not whole, stream, rng)
         step, by_row = self.step, self.step == "auto" or self._step_is_ours
@@ -545,7 +548,6 @@ class GenerativeClassifier(Joint, BaseEstimator):
         rule = Rule(loss, projection, step, self._spread(total), int(size), by_row=by_row)
         data = Data(batch.rows, batch.targets, batch.weights / unit)
         learner = best_start(states, rule, data, with_jobs(Sequential(), self.n_jobs))
-        self._whole = whole
         for name in self._of_input:
             if hasattr(self, name):
                 delattr(self, name)
@@ -570,6 +572,11 @@ class GenerativeClassifier(Joint, BaseEstimator):
         if not ours or isinstance(self._resolve_projection(resolve_loss(self.loss)), Check):
             return False
         return batch.whole is None and batch.family.whole
+
+    def _average(self, family: Family) -> None:
+        """Keep a running average from now on, if steps of some rows want one."""
+        if self.average == "auto" and self._auto_average(family):
+            self.learner_.average()
 
     def _class_prior(self, family: Family, prior: Any, alpha: float) -> ClassPrior:
         return ClassPrior(alpha, family.keeps_mass(prior), family.lifts_to_prior)
@@ -607,7 +614,6 @@ class GenerativeClassifier(Joint, BaseEstimator):
             (self.step == "auto" or self._step_is_ours)
             and not isinstance(self.learner_.rule.projection, Check),
             self.n_iter_no_change != "auto",
-            whole=self._whole,
         )
 
     def _after_epoch(self, record: Record) -> bool:

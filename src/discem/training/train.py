@@ -115,25 +115,27 @@ def _train_whole(
     """Train by steps of all rows at once; they need no guard, for none is worse than its start."""
     data = complete.take(rows)
     progress = Progress(plan.verbose, plan.epochs, len(rows))
-    patience, kept, best, done = Patience(plan.tol, plan.patience), None, np.inf, False
-    hope = np.inf  # what may still be gained
-    for record, left in descend(learner, data, plan.hide, rng, plan.tol, plan.epochs):
-        hope = left
-        if len(held):
-            record |= learner.measure(complete, held, "validation_")
-            if record["validation_loss"] < best:
-                kept, best = learner.snapshot(), record["validation_loss"]
-            done = patience.ends(record["validation_loss"])
-        if plan.rescore:
-            record |= learner.measure(complete, rows, "rescored_")
-        progress.epoch(record)
-        done |= plan.callback is not None and plan.callback(record)
-        if done:
-            break
+    kept, best = None, np.inf
+    stopped, done, hope = False, False, np.inf  # what may still be gained
+    for last, steps in descend(learner, data, plan.hide, rng, plan.tol, plan.epochs):
+        patience = Patience(plan.tol, plan.patience)
+        for record, left in () if stopped else steps:
+            hope = left if last else np.inf
+            if len(held):
+                record |= learner.measure(complete, held, "validation_")
+                if record["validation_loss"] < best:
+                    kept, best = learner.snapshot(), record["validation_loss"]
+                done = patience.ends(record["validation_loss"])
+            if plan.rescore:
+                record |= learner.measure(complete, rows, "rescored_")
+            progress.epoch(record)
+            stopped = plan.callback is not None and plan.callback(record)
+            if done or stopped:
+                break
     if kept is not None:
         learner.restore(kept)
     progress.close()
-    if plan.tol is not None and not (done or hope < plan.tol):
+    if plan.tol is not None and not (done or stopped or hope <= plan.tol):
         _warn_of_the_end(plan.epochs)
 
 

@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +33,8 @@ _CALM = 3  # steps in a row that went as planned, before quasi-Newton steps are 
 _LONGER, _SHORTER, _MOMENTUM = 1.2, 0.5, 0.95
 _LEAST = 10  # steps before training may stop
 _TINY = 1e-12
+_ROUNDING = 1e-6  # nats a row
+_OF_A_PART, _OF_A_STAGE = 4, 2  # the share of the steps left that it may take is one over this
 _AT_ONCE, _KEPT = 1 << 17, 1 << 23  # cells to work on at a time, and to keep the statistics of
 _COPIES = 2  # of rows with hidden cells
 _AS_THEY_ARE = 0.35  # the weight of the rows themselves
@@ -157,18 +160,21 @@ class Descent:
             else:
                 conjugate.shorten(here, there, step)
             self.ended = not conjugate.restart(here)
-        self.values.append(self.here.value)
+            return
+        self.values.append(there.value)  # steps that were not taken say nothing of what is left
 
     @property
     def left(self) -> float:
-        """What more steps may still gain.
+        """What more steps may still gain; not a number where that cannot be told.
 
         The distance to the optimum falls like a power of the steps: at half of them it was some
-        five times what it is now.
+        five times what it is now. Where no step goes downhill, the gradient says how far it is.
         """
-        steps = len(self.values) - 1
         if self.ended:
-            return 0.0
+            slope = self.here.gradient
+            left = 0.5 * float(slope @ (slope / self.here.metric))
+            return 0.0 if left < _ROUNDING else left
+        steps = len(self.values) - 1
         return (self.values[steps // 2] - self.values[-1]) / 4.0 if steps >= _LEAST else np.inf
 
 
@@ -276,36 +282,39 @@ def parts_of(data: Data, rng: Any) -> Iterator[np.ndarray]:
 
 def descend(
     learner: Learner, data: Data, hide: Any, rng: Any, tol: float | None, most: int
-) -> Iterator[tuple[dict[str, Any], float]]:
-    """Take steps of all rows; yield the record of each, and what may still be gained.
+) -> Iterator[tuple[bool, Iterator[tuple[dict[str, Any], float]]]]:
+    """Take at most so many steps of all rows, in phases; yield whether it is the last, and steps.
 
-    Large data are trained on in parts. A loss with edges is made smooth, less and less. The
-    learner has the best state so far, judged by all rows and by the loss itself in the end.
+    Steps are the record of each, and what may still be gained. A phase may be left early, or
+    skipped. Large data are trained on in parts. A loss with edges is made smooth, less and less.
+    When all phases are done the learner has the best state at the end of any, or the start, judged
+    by all rows and by the loss itself.
     """
-    start, rule, jobs = learner.state, learner.rule, _jobs(learner)
+    start, rule, begun = learner.model, learner.rule, learner.epochs
     stages = rule.loss.smoothed() if hasattr(rule.loss, "smoothed") else (rule.loss,)
+
+    def draw(own: Data) -> Data:
+        """The rows; where cells are hidden, with others hidden each time."""
+        return own if hide is None else with_holes(own, hide, rng)
+
+    def steps(loss: Any, own: Data, tol: float | None, share: int) -> Iterator:
+        left = (most - (learner.epochs - begun)) // share
+        source, varies = partial(draw, own), hide is not None
+        return _steps(learner, rule._replace(loss=loss), source, varies, tol, left)
+
     parts = list(parts_of(data, rng))
-
-    def source(own: Data) -> Any:
-        """Draws of the rows: the same each time, or with other cells hidden."""
-        return (lambda: own) if hide is None else (lambda: with_holes(own, hide, rng))
-
     for rows in parts:  # what is left to gain with few rows is noise of the sample
-        smooth, enough = rule._replace(loss=stages[0]), None if tol is None else 3.0 * tol
-        few = source(data.take(rows))
-        for record, _ in _steps(learner, smooth, few, hide is not None, enough, most):
-            yield record, np.inf
-    every_row = source(data)
+        enough = None if tol is None else 3.0 * tol
+        yield False, steps(stages[0], data.take(rows), enough, _OF_A_PART)
     judge_all, best = None, None
     if len(parts) or len(stages) > 1:
-        judge_all = Passes(start, rule, every_row(), jobs)
+        judge_all = Passes(start, rule, draw(data), _jobs(learner))
         best = judge_all.look(start)
     for loss in stages:
-        own, last = rule._replace(loss=loss), loss is stages[-1]
-        for record, left in _steps(learner, own, every_row, hide is not None, tol, most):
-            yield record, left if last else np.inf
+        last = loss is stages[-1]
+        yield last, steps(loss, data, tol, 1 if last else _OF_A_STAGE)
         if judge_all is not None and best is not None:
-            now = judge_all.look(learner.state)
+            now = judge_all.look(learner.model)
             best = now if now.value < best.value else best
     if best is not None:
         learner.accept(best.model, 0)
@@ -320,7 +329,9 @@ def _steps(
     others. So every few steps there is a new draw, and the models that the last ones led to are
     averaged.
     """
-    start, jobs = learner.state, _jobs(learner)
+    if most < 1:
+        return
+    start, jobs = learner.model, _jobs(learner)
     descent = Descent(start, rule, draw(), jobs)
     order = np.arange(descent.passes.data.rows.n_rows)
     ends: deque[np.ndarray] = deque(maxlen=_AVERAGED - 1)
@@ -336,7 +347,7 @@ def _steps(
         record = learner.put_on_record(before.figures, descent.passes.data, order, length, begun)
         record["objective"] = descent.here.value
         yield record, descent.left
-        if (descent.ended and not varies) or (tol is not None and descent.left < tol):
+        if (descent.ended and not varies) or (tol is not None and descent.left <= tol):
             break
     if ends:
         mean = np.mean([*ends, descent.here.vector], axis=0)

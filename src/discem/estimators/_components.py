@@ -73,7 +73,7 @@ def _k_means(points, weight, n_clusters: int, rng) -> tuple[np.ndarray, int]:
     if n_clusters < 2:
         return place, n_clusters
     some = own if len(own) <= _CLUSTERED else rng.choice(own, _CLUSTERED, replace=False)
-    means = KMeans(n_clusters, n_init=5, random_state=rng.randint(2**31))
+    means = KMeans(n_clusters, n_init=2, random_state=rng.randint(2**31))
     # clusters of a few thousand rows are found sooner than threads have met
     with one_thread_each(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of fewer distinct rows than clusters

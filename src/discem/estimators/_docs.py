@@ -21,10 +21,13 @@ projection : {"interior", "check"}, Interior or Check, default="interior"
 average : bool or "auto", default="auto"
     Predict with the running average of the parameters (weights growing like t^2). "auto" averages
     where it helps: under a discriminative loss.
-batch_size : int, default=1
-    Rows per step.
+batch_size : int or "auto", default="auto"
+    Rows per step. With "auto", and `step` and `average` at "auto", numbers, counts and categories
+    are trained by steps of all rows with a line search; otherwise the families say how many rows
+    suit them. It is 1 with a step of your own and with the check-step, as in the paper: more rows
+    are then much faster.
 max_iter : int, default=100
-    Epochs at most.
+    Epochs at most. An epoch is a pass over the rows, and one step where steps are of all rows.
 tol : float or None, default=1e-3
     Stop when no more than this is left to gain, for `n_iter_no_change` epochs in a row. Where
     parameters are averaged that is in nats a row, judged by the penalised objective of the average;

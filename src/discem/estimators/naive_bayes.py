@@ -344,6 +344,7 @@ class MultinomialNB(CountClassifier):
                 options |= {"unlabelled_weight": 0.0, "warm_start": False, "n_jobs": None}
                 options |= {"engine": None}
                 model = type(self)(**options)
+                model._step_is_ours = True
                 model.callback = lambda *_: after_epoch(model.learner_.score(rows, part.held))
                 return model.fit(batch.X, y, part.weights)
 

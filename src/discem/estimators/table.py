@@ -35,7 +35,7 @@ _STRENGTHS = (1.0, 4.0, 0.25)
 _TRIED = 6000  # rows that options are chosen on
 _CELLS = 2_000_000  # .. or so many cells
 _VISITS, _WORK = 40_000, 30_000_000  # of rows, and of factors by rows, in a trial
-_FEWEST, _LONGEST = 8, 40  # epochs of a trial
+_FEWEST, _LONGEST = 8, 20  # epochs of a trial
 _CERTAIN = 0.01  # nats a row: nobody needs more
 _VIEWS = 3  # of each row held out: as it is, and with cells hidden
 _DENSE = 8  # components of a class in the density
@@ -439,6 +439,9 @@ class TableClassifier(Preset):
         judge = Judge(self, tried, y[some], parts, seed)
         best = judge.trial(self._defaults())
         for name, values in self._alternatives(choices):
+            generative = isinstance(resolve_loss(_loss_of(best.way["loss"])), NLL)
+            if name == "hide" and generative:
+                continue  # it hides none
             for value in values:
                 if best.mark.log_loss < _CERTAIN:
                     break

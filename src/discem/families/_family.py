@@ -36,6 +36,11 @@ class Block(NamedTuple):
     prior: Any
     lazy: Any = ()  # scalars by name that act on all values at once; few families have any
 
+    @property
+    def has_columns(self) -> bool:
+        """Whether there is anything in it: a table may lack columns of a family."""
+        return self.mass.shape[0] > 0
+
 
 class Step(NamedTuple):
     """What a step is made of, beside the statistics of the batch."""

@@ -18,7 +18,8 @@ def vector_of(model: Any) -> Any:
     xp = namespace_of(model.classes.counts)
     parts = [xp.log(model.classes.shares)]
     for block in model.blocks:
-        parts += [xp.reshape(part, (-1,)) for part in family_of(block).free(block).values()]
+        if block.has_columns:
+            parts += [xp.reshape(part, (-1,)) for part in family_of(block).free(block).values()]
     return xp.concat(parts)
 
 
@@ -30,7 +31,10 @@ def placed(model: Any, vector: Any) -> Any:
     shares = xp.exp(logs - xp.max(logs))
     shares = xp.clip(shares / xp.sum(shares), 1e-260, None)
     classes = model.classes._replace(counts=shares * xp.sum(counts))
-    blocks = tuple(family_of(block).placed(block, free) for block, free in _by_block(model, vector))
+    blocks = tuple(
+        family_of(block).placed(block, free) if free else block
+        for block, free in _by_block(model, vector)
+    )
     return model._replace(classes=classes, blocks=blocks)
 
 
@@ -39,8 +43,11 @@ def sums_of(model: Any, batch: Any, posterior: Any, weights: Any) -> list[tuple[
     weights = model.spread(weights, posterior)
     found: list[tuple[Any, ...]] = [(namespace_of(weights).sum(weights, axis=0),)]
     for b, (block, part) in enumerate(zip(model.blocks, batch, strict=True)):
-        family, own = family_of(block), model.by_column(b, weights)
-        found.append(family.gathered(block, family.expected(block, part, own)))
+        family, own = family_of(block), ()
+        if block.has_columns:
+            weighed = model.by_column(b, weights)
+            own = family.gathered(block, family.expected(block, part, weighed))
+        found.append(own)
     return found
 
 
@@ -53,6 +60,8 @@ def slope_of(model: Any, found: list[tuple[Any, ...]], n: float) -> tuple[Any, A
     gradients = [shares * xp.sum(sums) - sums - alpha * (1.0 - M * shares)]
     metrics = [shares * (1.0 + alpha * M)]
     for b, (block, own) in enumerate(zip(model.blocks, parts, strict=True)):
+        if not own:
+            continue
         counts = block.mass[:, None] * model.by_column(b, shares[None, :])
         gradient, metric = family_of(block).slope(block, own, counts, n)
         gradients += [xp.reshape(gradient[name], (-1,)) for name in gradient]
@@ -66,17 +75,19 @@ def reach_of(model: Any, step: Any) -> Any:
     xp = namespace_of(step)
     parts = [xp.abs(step[:M])]
     for block, moves in _by_block(model, step):
+        if not moves:
+            continue
         reach = family_of(block).reach(block, moves)
         parts += [xp.reshape(reach[name], (-1,)) for name in moves]
     return xp.concat(parts)
 
 
 def _by_block(model: Any, vector: Any) -> Any:
-    """Pairs of blocks and their parts of a vector, by name."""
+    """Pairs of blocks and their parts of a vector, by name; a block without columns has none."""
     xp, at = namespace_of(vector), model.classes.counts.shape[0]
     for block in model.blocks:
         named = {}
-        for name, part in family_of(block).free(block).items():
+        for name, part in block.values.items() if block.has_columns else ():
             size = math.prod(part.shape)
             named[name] = xp.reshape(vector[at : at + size], part.shape)
             at += size

@@ -102,7 +102,8 @@ class Mixture:
         shares = self.classes.shares
         a = namespace_of(shares).log(shares)[None, :]
         for b, (block, part) in enumerate(zip(self.blocks, batch, strict=True)):
-            a = a + self.by_component(b, family_of(block).scores(block, part))
+            if block.has_columns or len(self.blocks) == 1:
+                a = a + self.by_component(b, family_of(block).scores(block, part))
         return a
 
     def scores(self, batch: tuple) -> tuple[Any, Any]:
@@ -284,7 +285,9 @@ class Mixture:
 
     def penalty(self) -> float:
         """-ln of the prior, up to a constant: what training adds to the sum of the losses."""
-        return self.classes.penalty() + sum(family_of(b).penalty(b) for b in self.blocks)
+        return self.classes.penalty() + sum(
+            family_of(block).penalty(block) for block in self.blocks if block.has_columns
+        )
 
     def mean_of(self, models: list[Any], shares: np.ndarray) -> Any:
         """The mean of models like this one without averages, over expected statistics."""

@@ -99,16 +99,22 @@ class Topics(Mixture):
         return found + np.log(self.classes.shares), tokens
 
     def leverage(self, batch: tuple, posterior: Any, weights: Any, moves: Moves) -> np.ndarray:
-        """By class: sum over its topics of t^2 / count, counts as they are after the step."""
-        (documents,) = batch
+        """By class: sum over its topics of t^2 / count - length^2 / total, as the step leaves them.
+
+        Each document by itself; the length is that in the topic. See `WordsFamily.leverage`.
+        """
+        (documents,), (n, K), T = batch, weights.shape, self.n_topics
         pairs = self._pairs(documents, posterior, weights, moves)
         cells = _FAMILY.cells(self.blocks[0], documents)
-        own = cells.reshape(-1, self.n_topics)[pairs.row]
+        own = cells.reshape(-1, T)[pairs.row]
         size = np.abs(pairs.weight)[:, None]
         change = (pairs.tokens**2 / (own + size * pairs.tokens)).sum(axis=1)
-        n, K = weights.shape
         place = pairs.document * K + pairs.row % K
-        return np.bincount(place, change, minlength=n * K).reshape(n, K)
+        found = np.bincount(place, change, minlength=n * K).reshape(n, K)
+        for t, total in enumerate(self.blocks[0].values["total"].reshape(K, T).T):
+            length = np.bincount(place, pairs.tokens[:, t], minlength=n * K).reshape(n, K)
+            found -= length**2 / (total + np.abs(weights) * length)
+        return np.maximum(found, 0.0)
 
     def moved(self, batch: tuple, posterior: Any, weights: Any, moves: Moves) -> tuple[Any, int]:
         (documents,) = batch

@@ -33,8 +33,10 @@ _LONGER, _SHORTER, _MOMENTUM = 1.2, 0.5, 0.95
 _LEAST = 10  # steps before training may stop
 _TINY = 1e-12
 _AT_ONCE, _KEPT = 1 << 17, 1 << 23  # cells to work on at a time, and to keep the statistics of
-_COPIES, _MANY_COPIES, _FEW = 4, 8, 1000  # of rows with hidden cells; more where rows are few
+_COPIES = 2  # of rows with hidden cells
 _AS_THEY_ARE = 0.35  # the weight of the rows themselves
+_FRESH = 5  # steps, after which other cells are hidden
+_AVERAGED = 4  # draws of hidden cells whose last models are averaged
 _FIRST, _GROWTH = 2_000, 4  # rows of the first part of large data, and how much larger the next is
 _OF_A_CLASS = 20  # rows of each class, at least, in every part
 
@@ -123,6 +125,15 @@ class Descent:
         self.values = [self.here.value]
         self.conjugate, self.quasi, self.calm = Conjugate(self.here), QuasiNewton(), 0
         self.ended = False  # whether no step gains anything more
+
+    def turn_to(self, data: Data) -> None:
+        """Go on with other rows of the same kind; what was learnt of the curvature still holds."""
+        here = self.here
+        self.passes = Passes(here.model, self.passes.rule, data, self.passes.jobs)
+        self.here = self.passes.look(here.model, here.vector)
+        shift = self.here.value - here.value
+        self.values = [value + shift for value in self.values]
+        self.ended = False
 
     def step(self) -> None:
         """Try one step, and take it if it is downhill."""
@@ -232,11 +243,10 @@ class QuasiNewton:
 
 
 def with_holes(data: Data, hide: Any, rng: Any) -> Data:
-    """The rows as they are, and copies of them in which cells are hidden, once and for all."""
-    copies = _MANY_COPIES if data.rows.n_rows < _FEW else _COPIES
-    hidden = [hide(data.rows, rng, complete=0.0) for _ in range(copies)]
-    times, share = 1 + copies, (1.0 - _AS_THEY_ARE) / copies
-    weights = [_AS_THEY_ARE * data.weights] + [share * data.weights] * copies
+    """The rows as they are, and copies of them in which cells are hidden."""
+    hidden = [hide(data.rows, rng, complete=0.0) for _ in range(_COPIES)]
+    times, share = 1 + _COPIES, (1.0 - _AS_THEY_ARE) / _COPIES
+    weights = [_AS_THEY_ARE * data.weights] + [share * data.weights] * _COPIES
     codes, given = data.targets
     given = given if data.targets.plain else np.tile(given, (times, 1))
     targets = Targets(np.tile(codes, times), given)
@@ -272,26 +282,29 @@ def descend(
     Large data are trained on in parts. A loss with edges is made smooth, less and less. The
     learner has the best state so far, judged by all rows and by the loss itself in the end.
     """
-    start, rule, jobs = learner.state, learner.rule, getattr(learner.engine, "n_jobs", 1)
+    start, rule, jobs = learner.state, learner.rule, _jobs(learner)
     stages = rule.loss.smoothed() if hasattr(rule.loss, "smoothed") else (rule.loss,)
     parts = list(parts_of(data, rng))
+
+    def source(own: Data) -> Any:
+        """Draws of the rows: the same each time, or with other cells hidden."""
+        return (lambda: own) if hide is None else (lambda: with_holes(own, hide, rng))
+
     for rows in parts:  # what is left to gain with few rows is noise of the sample
-        few = data.take(rows)
-        few = few if hide is None else with_holes(few, hide, rng)
-        smooth = rule._replace(loss=stages[0])
-        enough = None if tol is None else 3.0 * tol
-        for record, _ in _steps(learner, Descent(learner.state, smooth, few, jobs), enough, most):
+        smooth, enough = rule._replace(loss=stages[0]), None if tol is None else 3.0 * tol
+        few = source(data.take(rows))
+        for record, _ in _steps(learner, smooth, few, hide is not None, enough, most):
             yield record, np.inf
-    every_row = data if hide is None else with_holes(data, hide, rng)
-    judge_all, best = Passes(start, rule, every_row, jobs), None
+    every_row = source(data)
+    judge_all, best = None, None
     if len(parts) or len(stages) > 1:
+        judge_all = Passes(start, rule, every_row(), jobs)
         best = judge_all.look(start)
     for loss in stages:
-        descent = Descent(learner.state, rule._replace(loss=loss), every_row, jobs)
-        last = loss is stages[-1]
-        for record, left in _steps(learner, descent, tol, most):
+        own, last = rule._replace(loss=loss), loss is stages[-1]
+        for record, left in _steps(learner, own, every_row, hide is not None, tol, most):
             yield record, left if last else np.inf
-        if best is not None:
+        if judge_all is not None and best is not None:
             now = judge_all.look(learner.state)
             best = now if now.value < best.value else best
     if best is not None:
@@ -299,11 +312,22 @@ def descend(
 
 
 def _steps(
-    learner: Learner, descent: Descent, tol: float | None, most: int
+    learner: Learner, rule: Rule, draw: Any, varies: bool, tol: float | None, most: int
 ) -> Iterator[tuple[dict[str, Any], float]]:
-    """Steps until there is no more to gain."""
+    """Steps until there is no more to gain.
+
+    Where cells are hidden the rows vary: a model that fits one draw of them well is not the best of
+    others. So every few steps there is a new draw, and the models that the last ones led to are
+    averaged.
+    """
+    start, jobs = learner.state, _jobs(learner)
+    descent = Descent(start, rule, draw(), jobs)
     order = np.arange(descent.passes.data.rows.n_rows)
-    for _ in range(most):
+    ends: deque[np.ndarray] = deque(maxlen=_AVERAGED - 1)
+    for step in range(most):
+        if varies and step and step % _FRESH == 0:
+            ends.append(descent.here.vector)
+            descent.turn_to(draw())
         begun, before = time.perf_counter(), descent.here
         descent.step()
         if descent.here is not before:
@@ -312,5 +336,16 @@ def _steps(
         record = learner.put_on_record(before.figures, descent.passes.data, order, length, begun)
         record["objective"] = descent.here.value
         yield record, descent.left
-        if descent.ended or (tol is not None and descent.left < tol):
-            return
+        if (descent.ended and not varies) or (tol is not None and descent.left < tol):
+            break
+    if ends:
+        mean = np.mean([*ends, descent.here.vector], axis=0)
+        fresh = Passes(start, rule, draw(), jobs)
+        average = fresh.look(placed(descent.here.model, mean))
+        better = average.value < fresh.look(start).value
+        learner.accept(average.model if better else start, 0)
+
+
+def _jobs(learner: Learner) -> int:
+    """Threads to sum over rows with."""
+    return getattr(learner.engine, "n_jobs", 1)

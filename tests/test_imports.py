@@ -27,7 +27,8 @@ for model in (
     discem.TableClassifier(n_components=2, **few),
 ):
     model.fit(X, y).partial_fit(X, y).predict_proba(X)
-discem.TextClassifier(loss="ncll", random_state=0).fit(texts, y).partial_fit(texts, y).predict(texts)
+model = discem.TextClassifier(loss="ncll", random_state=0)
+model.fit(texts, y).partial_fit(texts, y).predict(texts)
 """
 
 

@@ -36,6 +36,7 @@ from ._threads import lent, reads, writes
 
 PROJECTIONS: dict[str, Any] = {"interior": Interior(), "check": Check()}
 AUTO_DAMPING = 0.05  # of automatic steps, which are large at first and become small
+_STEPS, _LARGEST_BATCH = 256, 256  # of an epoch on workers, and the rows of one
 AUTO_CAUTION = 2.0  # of automatic steps, which know nothing of rare classes
 
 
@@ -563,8 +564,11 @@ class GenerativeClassifier(Joint, BaseEstimator):
         self._runs = None
 
     def _auto_batch(self, batch: Batch) -> int:
-        """Rows per step."""
-        return batch.family.auto_batch(batch.rows, len(batch.classes))
+        """Rows per step; more of very many rows on workers, for a step takes time of its own."""
+        size = batch.family.auto_batch(batch.rows, len(batch.classes))
+        if batch.whole is None or not batch.family.whole:
+            return size
+        return max(size, min(batch.n_given // _STEPS, _LARGEST_BATCH))
 
     def _takes_whole(self, batch: Batch) -> bool:
         """Whether training takes steps of all rows at once, with a line search: rows are few."""

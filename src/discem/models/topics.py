@@ -113,7 +113,7 @@ class Topics(Mixture):
         found = np.bincount(place, change, minlength=n * K).reshape(n, K)
         for t, total in enumerate(self.blocks[0].values["total"].reshape(K, T).T):
             length = np.bincount(place, pairs.tokens[:, t], minlength=n * K).reshape(n, K)
-            found -= length**2 / (total + np.abs(weights) * length)
+            found = found - length**2 / (total + np.abs(weights) * length)
         return np.maximum(found, 0.0)
 
     def moved(self, batch: tuple, posterior: Any, weights: Any, moves: Moves) -> tuple[Any, int]:

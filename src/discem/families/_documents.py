@@ -118,7 +118,8 @@ def take_rows(table: np.ndarray, rows: np.ndarray, purpose: str) -> np.ndarray:
 
 def rows_of(table: np.ndarray, batch: Documents) -> np.ndarray:
     """The rows of the words of a batch; they are taken once, until they are forgotten."""
-    held, wider = getattr(_room, "held", None), batch.within
+    held: Any = getattr(_room, "held", None)
+    wider = batch.within
     if _is_of(held, table, batch):
         return held[2]
     if wider is not None and _is_of(held, table, wider[0]):

@@ -198,11 +198,13 @@ def test_one_topic_is_naive_bayes(loss, inference):
     options |= {"prior": Dirichlet(1.5), "step": constant(0.02), "average": False}
     one = TopicClassifier(1, inference=inference, **options).fit(X, y)
     two = MultinomialNB(**options).fit(X, y)
-    np.testing.assert_allclose(one.topics_[:, 0], np.exp(two.feature_log_prob_), rtol=1e-9)
+    # what has next to no weight is left out: here document by document, there class by class
+    near = 1e-3 if loss == "ncll" else 1e-9
+    np.testing.assert_allclose(one.topics_[:, 0], np.exp(two.feature_log_prob_), rtol=near)
     np.testing.assert_allclose(
-        one.predict_joint_log_proba(X), two.predict_joint_log_proba(X), rtol=1e-9
+        one.predict_joint_log_proba(X), two.predict_joint_log_proba(X), rtol=near
     )
-    assert one.history_[-1]["perplexity"] == pytest.approx(two.history_[-1]["perplexity"])
+    assert one.history_[-1]["perplexity"] == pytest.approx(two.history_[-1]["perplexity"], near)
 
 
 @pytest.mark.parametrize("init", ["generative", "prior"])

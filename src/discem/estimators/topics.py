@@ -323,7 +323,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         """So few that their words, in all topics, stay in the cache."""
         cells = batch.rows.n_cells / max(batch.rows.n_rows, 1)
         numbers = max(cells, 1.0) * len(batch.classes) * int(self.n_topics)
-        few = max(batch.rows.n_rows / 8, 8)
+        few = max(batch.rows.n_rows / 16, 8)
         return int(np.clip(min(_CACHE / numbers, few), 1, 128))
 
     def _solved(self, targets):

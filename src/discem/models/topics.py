@@ -105,6 +105,8 @@ class Topics(Mixture):
         """
         (documents,), (n, K), T = batch, weights.shape, self.n_topics
         pairs = self._pairs(documents, posterior, weights, moves)
+        if not len(pairs.row):
+            return np.zeros((n, K))
         cells = _FAMILY.cells(self.blocks[0], documents)
         own = cells.reshape(-1, T)[pairs.row]
         size = np.abs(pairs.weight)[:, None]

@@ -31,7 +31,7 @@ _CALM = 3  # steps in a row that went as planned, before quasi-Newton steps are 
 _LONGER, _SHORTER, _MOMENTUM = 1.2, 0.5, 0.95
 _LEAST = 10  # steps before training may stop
 _TINY = 1e-12
-_AT_ONCE, _KEPT = 1 << 17, 1 << 23  # cells to work on at a time, and to keep the statistics of
+_AT_ONCE, _KEPT = 1 << 17, 1 << 24  # cells to work on at a time, and to keep the statistics of
 _COPIES = 2  # of rows with hidden cells
 _AS_THEY_ARE = 0.35  # the weight of the rows themselves
 _FRESH = 5  # steps, after which other cells are hidden
@@ -96,11 +96,12 @@ def _added(found: list[tuple], more: list[tuple]) -> list[tuple]:
 class Descent:
     """Steps of all rows, each from the best place so far; each costs one pass over the rows."""
 
-    def __init__(self, model: Any, rule: Rule, data: Data):
+    def __init__(self, model: Any, rule: Rule, data: Data, quasi: QuasiNewton):
         self.passes = Passes(model, rule, data)
         self.here = self.passes.look(model)
         self.values = [self.here.value]
-        self.conjugate, self.quasi, self.calm = Conjugate(self.here), QuasiNewton(), 0
+        self.conjugate, self.quasi = Conjugate(self.here), quasi
+        self.calm = _CALM if quasi.ready else 0  # of other rows, whose curvature is about the same
         self.ended = False  # whether no step gains anything more
 
     def turn_to(self, data: Data) -> None:
@@ -130,7 +131,7 @@ class Descent:
         else:
             self.calm = 0
             if trusted:
-                self.quasi = QuasiNewton()
+                self.quasi.forget()
             else:
                 conjugate.shorten(here, there, step)
             self.ended = not conjugate.restart(here)
@@ -193,6 +194,10 @@ class QuasiNewton:
     def __init__(self) -> None:
         self.pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=_MEMORY)
         self.scale = 1.0
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self.pairs.clear()
 
     @property
     def ready(self) -> bool:
@@ -267,10 +272,11 @@ def descend(
         """Draws of the rows: the same each time, or with other cells hidden."""
         return (lambda: own) if hide is None else (lambda: with_holes(own, hide, rng))
 
+    quasi = QuasiNewton()
     for rows in parts:  # what is left to gain with few rows is noise of the sample
         smooth, enough = rule._replace(loss=stages[0]), None if tol is None else 3.0 * tol
         few = source(data.take(rows))
-        for record, _ in _steps(learner, smooth, few, hide is not None, enough, most):
+        for record, _ in _steps(learner, smooth, few, hide is not None, enough, most, quasi):
             yield record, np.inf
     every_row = source(data)
     judge_all, best = None, None
@@ -279,7 +285,7 @@ def descend(
         best = judge_all.look(start)
     for loss in stages:
         own, last = rule._replace(loss=loss), loss is stages[-1]
-        for record, left in _steps(learner, own, every_row, hide is not None, tol, most):
+        for record, left in _steps(learner, own, every_row, hide is not None, tol, most, quasi):
             yield record, left if last else np.inf
         if judge_all is not None and best is not None:
             now = judge_all.look(learner.state)
@@ -289,7 +295,13 @@ def descend(
 
 
 def _steps(
-    learner: Learner, rule: Rule, draw: Any, varies: bool, tol: float | None, most: int
+    learner: Learner,
+    rule: Rule,
+    draw: Any,
+    varies: bool,
+    tol: float | None,
+    most: int,
+    quasi: QuasiNewton,
 ) -> Iterator[tuple[dict[str, Any], float]]:
     """Steps until there is no more to gain.
 
@@ -297,7 +309,7 @@ def _steps(
     others. So every few steps there is a new draw, and the models that the last ones led to are
     averaged.
     """
-    start, descent = learner.state, Descent(learner.state, rule, draw())
+    start, descent = learner.state, Descent(learner.state, rule, draw(), quasi)
     order = np.arange(descent.passes.data.rows.n_rows)
     ends: deque[np.ndarray] = deque(maxlen=_AVERAGED - 1)
     for step in range(most):

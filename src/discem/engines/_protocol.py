@@ -31,7 +31,7 @@ class Data(NamedTuple):
         return figures, self, order
 
 
-_MOVED = 0.25  # of the mass, in a step of a batch that has grown
+_MOVED = 0.4  # of the mass, in a step of a batch that has grown
 
 
 @savable

@@ -31,6 +31,9 @@ class Data(NamedTuple):
         return figures, self, order
 
 
+_MOVED = 0.4  # of the mass, in a step of a batch that has grown
+
+
 @savable
 class Rule(NamedTuple):
     """What the update is made of, beside the model."""
@@ -42,6 +45,7 @@ class Rule(NamedTuple):
     batch: int  # rows per step
     since: int = 0  # steps before those that the running average is of
     by_row: bool = False  # the schedule is that of single rows: a batch takes the sum of theirs
+    most: int = 0  # rows per step, of the largest to which batches may grow; 0 if they may not
 
     def steps(self, t: int, place: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Sizes of the steps of some batches, and their weights in the running average.
@@ -54,6 +58,16 @@ class Rule(NamedTuple):
         if self.by_row:
             return rows * rho, rows * share
         return rho, share
+
+    def grown(self, t: int) -> Rule:
+        """The rule after a count of `t`: as steps of rows become small, more of them are one step.
+
+        As much is then moved in one step, and no more than in the first ones.
+        """
+        if self.most <= self.batch or not self.by_row:
+            return self
+        rho = float(sizes_at(self.schedule, np.array([t + 1.0]))[0])
+        return self._replace(batch=max(min(int(_MOVED / max(rho, 1e-9)), self.most), self.batch))
 
     def counted(self, rows: int) -> int:
         """How far a pass over so many rows counts."""
@@ -70,6 +84,7 @@ class Rule(NamedTuple):
         check_number("n", self.n, above=0.0, kind=float)
         check_count("batch", self.batch, least=1)
         check_count("since", self.since, most=t)
+        check_count("most", self.most)
         demand(isinstance(self.by_row, bool), "by_row is neither True nor False")
 
 

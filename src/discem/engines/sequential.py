@@ -11,6 +11,7 @@ from ..figures import CORRECT, HINGE_SUM, LOSS, NCLL_SUM, NLL_SUM, ROWS, SHORTEN
 from ..update import Judged, judge, update
 from ._protocol import Data, Done, Rule
 
+_ALIKE = 64  # batches of a size, until they may grow
 _AT_ONCE = 1 << 22  # visits of numbers of the model at a time
 
 
@@ -106,9 +107,14 @@ class Sequential:
         self, state, rule: Rule, t: int, data: Data, order, figures, chunk: int = 0
     ) -> Iterator[Done]:
         """Take one pass over the rows in `order`, in chunks; see `Engine`."""
-        steps = take_steps(state, rule, t, data, order, figures, chunk)
-        for now, rows in steps:
-            yield Done(now, t + rule.counted(rows), rows)
+        begin = 0
+        while begin < len(order) or not begin:
+            now = rule.grown(t + begin)
+            some = order if now.batch == rule.most or now is rule else order[: _ALIKE * now.batch]
+            some = order[begin : begin + len(some)]
+            for state, rows in take_steps(state, now, t + begin, data, some, figures, chunk):
+                yield Done(state, t + rule.counted(begin + rows), begin + rows)
+            begin += max(len(some), 1)
 
     def score(self, model, rows, order=None) -> np.ndarray:
         """The scores ``ln p(y=k, x)`` of all rows, or of those in `order`, as (n, K)."""

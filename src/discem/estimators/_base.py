@@ -35,6 +35,7 @@ from ._runs import LabelRuns
 from ._threads import lent, reads, writes
 
 PROJECTIONS: dict[str, Any] = {"interior": Interior(), "check": Check()}
+_LARGEST = 4096  # rows per step of a stream, when many have been seen
 AUTO_DAMPING = 0.05  # of automatic steps, which are large at first and become small
 _STEPS, _LARGEST_BATCH = 256, 256  # of an epoch on workers, and the rows of one
 AUTO_CAUTION = 2.0  # of automatic steps, which know nothing of rare classes
@@ -420,6 +421,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
             loss=loss,
             n=self._spread(self._seen),
             projection=self._resolve_projection(loss, caution=0.0),  # a new class is in a hurry
+            most=_LARGEST if self.batch_size == "auto" and self._known_family().whole else 0,
         )
         self._watch_order(batch.targets.codes[order])
         learner.batch(Data(batch.rows, batch.targets, batch.weights / self._weight_unit), order)

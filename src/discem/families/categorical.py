@@ -46,8 +46,14 @@ class CategoricalFamily(Family):
         """Indicators of the levels, one column after the other; of many levels they are sparse."""
         first, codes = block.fixed["first"], rows.values
         sizes = np.diff(first)
-        xp = namespace_of(block.values["share"])
-        if int(first[-1]) <= _MANY or xp is not np:
+        xp, L = namespace_of(block.values["share"]), int(first[-1])
+        if L <= _MANY and xp is np and len(sizes):
+            dense = np.zeros((len(codes), L))
+            known = (codes >= 0) & (codes < sizes)
+            begins = np.arange(0, dense.size, L)[:, None] if dense.size else np.zeros((0, 1), int)
+            dense.reshape(-1)[(begins + first[:-1] + codes)[known]] = 1.0
+            return Statistics(dense, None, None)
+        if L <= _MANY or xp is not np:
             column = np.repeat(np.arange(len(sizes)), sizes)
             level = np.arange(int(first[-1])) - first[:-1][column]
             hot = codes[:, column] == level.astype(codes.dtype)
@@ -55,7 +61,7 @@ class CategoricalFamily(Family):
         known = (codes >= 0) & (codes < sizes)
         ends = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
         place = (codes + first[:-1])[known]
-        shape = len(codes), int(first[-1])
+        shape = len(codes), L
         return Statistics(sp.csr_array((np.ones(len(place)), place, ends), shape=shape), None, None)
 
     def table(self, block):

@@ -35,7 +35,7 @@ _LEAST = 10  # steps before training may stop
 _TINY = 1e-12
 _ROUNDING = 1e-6  # nats a row
 _OF_A_PART, _OF_A_STAGE = 4, 2  # the share of the steps left that it may take is one over this
-_AT_ONCE, _KEPT = 1 << 17, 1 << 23  # cells to work on at a time, and to keep the statistics of
+_AT_ONCE, _KEPT = 1 << 17, 1 << 24  # cells to work on at a time, and to keep the statistics of
 _COPIES = 2  # of rows with hidden cells
 _AS_THEY_ARE = 0.35  # the weight of the rows themselves
 _FRESH = 5  # steps, after which other cells are hidden
@@ -122,11 +122,15 @@ def _added(found: Iterable[Seen]) -> Seen:
 class Descent:
     """Steps of all rows, each from the best place so far; each costs one pass over the rows."""
 
-    def __init__(self, model: Any, rule: Rule, data: Data, jobs: int = 1):
+    def __init__(
+        self, model: Any, rule: Rule, data: Data, jobs: int = 1, quasi: QuasiNewton | None = None
+    ):
         self.passes = Passes(model, rule, data, jobs)
+        quasi = quasi or QuasiNewton()
         self.here = self.passes.look(model)
         self.values = [self.here.value]
-        self.conjugate, self.quasi, self.calm = Conjugate(self.here), QuasiNewton(), 0
+        self.conjugate, self.quasi = Conjugate(self.here), quasi
+        self.calm = _CALM if quasi.ready else 0  # of other rows, whose curvature is about the same
         self.ended = False  # whether no step gains anything more
 
     def turn_to(self, data: Data) -> None:
@@ -156,7 +160,7 @@ class Descent:
         else:
             self.calm = 0
             if trusted:
-                self.quasi = QuasiNewton()
+                self.quasi.forget()
             else:
                 conjugate.shorten(here, there, step)
             self.ended = not conjugate.restart(here)
@@ -222,6 +226,10 @@ class QuasiNewton:
     def __init__(self) -> None:
         self.pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=_MEMORY)
         self.scale = 1.0
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self.pairs.clear()
 
     @property
     def ready(self) -> bool:
@@ -300,9 +308,9 @@ def descend(
     def steps(loss: Any, own: Data, tol: float | None, share: int) -> Iterator:
         left = (most - (learner.epochs - begun)) // share
         source, varies = partial(draw, own), hide is not None
-        return _steps(learner, rule._replace(loss=loss), source, varies, tol, left)
+        return _steps(learner, rule._replace(loss=loss), source, varies, tol, left, quasi)
 
-    parts = list(parts_of(data, rng))
+    parts, quasi = list(parts_of(data, rng)), QuasiNewton()
     for rows in parts:  # what is left to gain with few rows is noise of the sample
         enough = None if tol is None else 3.0 * tol
         yield False, steps(stages[0], data.take(rows), enough, _OF_A_PART)
@@ -321,7 +329,13 @@ def descend(
 
 
 def _steps(
-    learner: Learner, rule: Rule, draw: Any, varies: bool, tol: float | None, most: int
+    learner: Learner,
+    rule: Rule,
+    draw: Any,
+    varies: bool,
+    tol: float | None,
+    most: int,
+    quasi: QuasiNewton,
 ) -> Iterator[tuple[dict[str, Any], float]]:
     """Steps until there is no more to gain.
 
@@ -332,7 +346,7 @@ def _steps(
     if most < 1:
         return
     start, jobs = learner.model, _jobs(learner)
-    descent = Descent(start, rule, draw(), jobs)
+    descent = Descent(start, rule, draw(), jobs, quasi)
     order = np.arange(descent.passes.data.rows.n_rows)
     ends: deque[np.ndarray] = deque(maxlen=_AVERAGED - 1)
     for step in range(most):

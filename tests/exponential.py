@@ -51,7 +51,7 @@ class ExponentialFamily(Family):
         mean = block.values["mean"]
         return -1.0 / mean, namespace_of(mean).log(mean)
 
-    def leverage(self, block, batch, weights, step):
+    def leverage(self, block, batch, weights, step, least=0.0):
         """D a_k / d r_k = (x - m)^2 / (m^2 N)."""
         mean = block.values["mean"][None, :, :]
         off = batch.values[:, :, None] / mean - 1.0
@@ -72,6 +72,14 @@ class ExponentialFamily(Family):
         mass, _ = positive(block.mass, gained, step.floor)
         block = block._replace(mass=mass, values={"mean": xp.clip(new, _LEAST, _MOST)})
         return block, count_true(short | shorter)
+
+    def slope(self, block, found, counts, n):
+        (sums, seen), mean = found, block.values["mean"]
+        xp, nu = namespace_of(mean), block.prior.nu / n
+        ratio = block.prior.mean[:, None] / mean
+        gradient = seen - sums / mean + nu * (1.0 - ratio)
+        metric = counts + nu * xp.maximum(ratio, xp.ones_like(ratio))
+        return {"mean": gradient}, {"mean": metric}
 
     def strength(self, block):
         return block.prior.nu

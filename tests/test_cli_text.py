@@ -2,7 +2,6 @@
 
 import copy
 import csv
-import ctypes
 import gzip
 import io
 import json
@@ -433,17 +432,6 @@ def test_what_a_library_makes_of_a_signal_is_still_a_signal():
         except KeyboardInterrupt:
             raise ImportError("numpy._core.multiarray failed to import") from None
     assert caught.value.exit_code == 143
-
-
-def test_a_signal_is_not_lost_in_the_compiler(capfd):
-    names = {"__name__": "llvmlite.binding", "os": os, "signal": signal}
-    exec("def call(): os.kill(os.getpid(), signal.SIGINT)", names)
-    callback = ctypes.CFUNCTYPE(None)(names["call"])  # what it raises is printed, and lost
-    with pytest.raises(Stopped), Interrupts():
-        callback()
-        for _ in range(1000):
-            time.sleep(0.01)
-    assert capfd.readouterr().err == ""
 
 
 def test_signals_wait_for_the_end_of_a_block():

@@ -5,7 +5,6 @@ import pytest
 import tiny
 
 from discem import Check, Interior, constant, inverse
-from discem.exceptions import InputError
 from discem.families import FAMILIES
 from discem.figures import LOSS, ROWS, SHORTENED, WEIGHT
 from discem.losses import LOSSES, NCLL, NLL, value_and_weights
@@ -45,9 +44,7 @@ def test_a_step_is_the_update_of_the_method(family, loss, targets):
     assert shortened == 0
     (p, (means,), (counts,)), a = tiny.parameters(model), tiny.scores(model, X)
     sums, count, classes, decay = counts * means, counts.copy(), model.classes.counts.copy(), 0.0
-    statistics = model.read(model.family.view(X))[0]
-    S = statistics.counts if family == "words" else statistics.values
-    S, seen = S.toarray() if hasattr(S, "toarray") else S, tiny.seen_of(model.features, X)
+    S, seen = tiny.statistics_of(model, X), tiny.seen_of(model.features, X)
     for i in range(12):
         target = target_of(targets, i)
         blank = np.ndim(target) == 0 and target < 0
@@ -281,10 +278,3 @@ def test_training_lowers_every_loss_and_repeats_itself(family, loss):
     before, after = (tiny.run(m, X, y, loss, 0.0)[1][LOSS] for m in (start, ends[0]))
     assert after < before - 1.0
     np.testing.assert_array_equal(tiny.flat(ends[0]), tiny.flat(ends[1]))
-
-
-def test_a_stranger_to_the_standard_is_named():
-    from discem._arrays import namespace_of
-
-    with pytest.raises(InputError, match="list is no standard array"):
-        namespace_of([1.0])

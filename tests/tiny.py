@@ -158,6 +158,16 @@ def seen_of(block, X):
     return np.tile(there, (1, len(means_of(block)) // there.shape[1]))
 
 
+def statistics_of(model, X):
+    """The statistics of rows, (n, D), of a model that has one block."""
+    (batch,) = model.read(model.family.view(X))
+    if model.features.family != "words":
+        return batch.values
+    full = np.zeros((len(X), len(model.features.fixed["alpha"])))
+    full[:, batch.words] = batch.counts.toarray()
+    return full
+
+
 def means_of(block):
     """The mean parameters of a block, (D, K): of words, the expected counts."""
     if block.family == "words":

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import TextIOWrapper
 from typing import Annotated, Any
 
 from .. import __version__
@@ -126,8 +127,6 @@ for command in (fit, predict, evaluate, explain, demo, reproduce):
 
 def run(words: tuple[str, ...]) -> None:
     """Do what the words, and those after the name of the script, say; does not come back."""
-    if sys.stdout is not None:  # a label may hold what the terminal cannot show
-        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     app([*words, *sys.argv[1:]], prog_name="discem")
 
 
@@ -146,4 +145,5 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    pass
+    if isinstance(sys.stdout, TextIOWrapper):  # a label may hold what no file or terminal can
+        sys.stdout.reconfigure(errors="backslashreplace")

@@ -11,7 +11,7 @@ from .dask import (
     resolve_engine,
 )
 from .sequential import Sequential
-from .threads import Threads, count_jobs, with_jobs
+from .threads import Threads, count_jobs, one_thread_each, with_jobs
 
 __all__ = [
     "Dask",
@@ -27,6 +27,7 @@ __all__ = [
     "count_jobs",
     "is_skewed",
     "join_targets",
+    "one_thread_each",
     "resolve_engine",
     "with_jobs",
 ]

@@ -2,13 +2,14 @@
 
 A round is this: every thread copies the state and takes the steps of its part of the rows, with
 the prior and the units of the whole; then the state is the mean of theirs, over their expected
-statistics, whose set is convex. Compiled code does not hold Python's lock, so the parts are learnt
-at the same time. Which thread is done first does not matter: the result is the same to the last
-bit for the same number of parts.
+statistics, whose set is convex. NumPy does not hold Python's lock while it works, so parts are
+learnt at the same time. Which thread is done first does not matter: the result is the same to the
+last bit for the same number of parts.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -154,6 +155,18 @@ def _size(state: Any) -> int:
 def _visits_per_row(state: Any, rows: Any) -> float:
     """How many numbers of a model the usual row is held against."""
     return max(rows.n_cells / max(rows.n_rows, 1) * state.work_per_cell, 1.0)
+
+
+@functools.cache
+def _libraries() -> Any:
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
+    return ThreadpoolController()  # it looks at all libraries that are loaded, which takes time
+
+
+def one_thread_each() -> Any:
+    """Keep libraries of linear algebra to the threads that call them, within a `with`."""
+    return _libraries().limit(limits=1)
 
 
 def count_jobs(n_jobs: Any) -> int:

@@ -20,6 +20,7 @@ from ..calibration import best_temperature
 from ..engines import Data, Rule, Sequential, Shards, with_jobs
 from ..exceptions import InputError, OptionError
 from ..families import Family
+from ..io.labels import join_labels, places_of
 from ..losses import NLL, Blend, Hinge, resolve_loss
 from ..models import ClassPrior
 from ..projections import Check, Interior, check_projection
@@ -281,7 +282,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         X : array-like or data frame of shape (n_samples, n_features)
             With `engine`, also a collection of dask; then `y` and `sample_weight` may be, too.
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
-            Labels, with None or NaN for an unlabelled row (which is learnt through its NLL). A
+            Labels, with None, NaN or NaT for an unlabelled row, which is learnt through its NLL. A
             matrix gives label sets (booleans) or soft labels (shares that sum to 1); the classes
             are then 0, 1, ...
         sample_weight : array-like of shape (n_samples,), optional
@@ -465,9 +466,9 @@ class GenerativeClassifier(Joint, BaseEstimator):
         if part:
             known = classes
         elif classes is not None:
-            known = _input.join_classes(known, _input.find_classes(np.asarray(classes)))
+            known = join_labels(known, _input.read_classes(classes))
         if stream and not fresh:
-            known = _input.join_classes(self.classes_, known)
+            known = join_labels(self.classes_, known)
         if named is not None:
             y = _input.spread_over(y, named, known)
         targets = _input.encode(y, known)
@@ -656,9 +657,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         """Make room for classes that the model has not met; `classes` are all."""
         if len(classes) == len(self.classes_):
             return
-        place = np.searchsorted(self.classes_, classes)
-        place = np.minimum(place, len(self.classes_) - 1)
-        order = np.where(self.classes_[place] == classes, place, -1)
+        order = places_of(classes, self.classes_)
         state = self.learner_.state
         mass = float(state.class_counts.sum()) / max(self._seen, 1.0)
         self.learner_.restart(state.with_classes(order, mass))

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from decimal import Decimal
 from difflib import get_close_matches
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
@@ -15,9 +20,15 @@ from .._checks import NUMBER, demand
 from ..engines import count_jobs, resolve_engine
 from ..exceptions import InputError, NoNumberError, OptionError, UnknownOptionError
 from ..families import Accepts
+from ..io.cells import LARGEST, as_floats, first, is_missing, shown
+from ..io.frames import cells_of, columns_of, unmasked
+from ..io.labels import ONCE, known_labels, missing_labels, places_of, read_labels
+from ..io.table_files import in_place
 from ..targets import UNKNOWN, UNLABELLED, Targets, label_sets, labels, soft_labels
 
-LARGEST = 1e150  # squares of what is beyond overflow
+_NO_DATES = "make numbers of them, such as days since one"
+_ROWS = list | tuple | np.ndarray
+_SETS = set | frozenset
 
 
 class Named:
@@ -31,6 +42,23 @@ class Named:
                 hint = f"did you mean {meant[0]!r}?" if meant else f"there are: {known}"
                 raise UnknownOptionError(f"{cls.__name__} has no option {name!r}; {hint}")
         return super().__new__(cls)
+
+
+class Classifier(ClassifierMixin):
+    """A classifier of scikit-learn that is scored on labels of every kind."""
+
+    def score(self, X, y, sample_weight=None):
+        """The accuracy: the share of the rows with a label that are predicted right."""
+        model: Any = self
+        found = np.asarray(model.predict(X))
+        y = check_y(y, len(found))
+        if y.ndim == 2:
+            raise InputError("score needs plain labels, not label sets or shares")
+        weights = np.where(missing_labels(y), 0.0, check_weights(sample_weight, found))
+        if not weights.any():
+            raise InputError("score needs labelled rows of a weight > 0")
+        right = _codes(y, model.classes_) == _codes(found, model.classes_)
+        return float(np.average(right, weights=weights))
 
 
 def is_count(value) -> bool:
@@ -112,6 +140,7 @@ def read_X(estimator, X, accepts: Accepts, fresh: bool) -> tuple[Any, dict[str, 
 def check_X(estimator, X, accepts: Accepts, reset: bool):
     """A float64 matrix (dense, or CSR where sparse ones are accepted) of acceptable values."""
     _check_table(X)
+    X = _without_objects(estimator, X)
     try:
         X = validate_data(
             estimator,
@@ -122,14 +151,14 @@ def check_X(estimator, X, accepts: Accepts, reset: bool):
             order="C",
             ensure_all_finite=False,
         )
-    except (TypeError, ValueError) as error:
-        refused = "could not convert" in str(error) or "float() argument" in str(error)
-        cell = _first_other(X) if refused else None
+    except MemoryError:
+        raise
+    except Exception as error:  # libraries of data frames have their own
+        cell = None if sp.issparse(X) else _first_other(X)
         if cell is None:
-            raise
+            refused = NoNumberError if isinstance(error, TypeError) else InputError
+            raise refused(str(error)) from error
         row, column, value = cell
-        if _is_missing(value) and hasattr(X, "notna"):  # pandas.NA, in a column of objects
-            return check_X(estimator, X.where(X.notna(), np.nan), accepts, reset)
         where = _place(estimator, row, column)
         if isinstance(value, str):
             raise InputError(f"X has the text {value!r} at {where}: expected a number") from error
@@ -137,27 +166,66 @@ def check_X(estimator, X, accepts: Accepts, reset: bool):
     return check_values(estimator, X, accepts)
 
 
+def _without_objects(estimator, X):
+    """Cells that are objects, in which what is missing is NaN; dates, of which NumPy would make
+    numbers, are refused.
+    """
+    X = unmasked(X) if isinstance(X, np.ma.MaskedArray) else X
+    dtypes = getattr(X, "dtypes", [getattr(X, "dtype", np.dtype(object))])
+    if sp.issparse(X) or all(getattr(dtype, "kind", "") != "O" for dtype in dtypes):
+        return X
+    cells = _as_objects(X)
+    if cells is None or set(map(type, cells.ravel().tolist())) <= {int, float, bool, str}:
+        return X
+    missing = []
+    for place, cell in np.ndenumerate(cells):
+        if is_missing(cell):
+            missing.append(place)
+        elif isinstance(cell, np.datetime64 | np.timedelta64):
+            where = _place(estimator, *place)
+            raise InputError(f"X has the date or time {cell!r} at {where}: {_NO_DATES}")
+    if not missing:
+        return X
+    cells[tuple(zip(*missing, strict=True))] = np.nan
+    if hasattr(X, "iloc"):
+        return type(X)(cells, columns=X.columns, index=X.index, dtype=object)
+    return cells
+
+
+def _as_objects(X) -> np.ndarray | None:
+    """The cells of a table as they are; None if they are not to be had."""
+    try:
+        cells = np.array(X, dtype=object)
+    except MemoryError:
+        raise
+    except Exception:  # rows of several lengths, say, or what NumPy has no type for
+        return None
+    return cells if cells.ndim == 2 else None
+
+
 def _check_table(X) -> None:
     """Refuse tables that would be taken for something else, or be refused without a reason."""
     if hasattr(X, "collect"):
         raise InputError(f"X is a {type(X).__name__}, whose rows are not there yet: collect() them")
-    if not hasattr(X, "columns"):
+    names, _ = columns_of(X) or ([], None)
+    if not names:
         _check_kind("X", getattr(X, "dtype", None))
         return
-    names = list(X.columns)
     if len(set(names)) < len(names):
         ((name, _),) = Counter(names).most_common(1)
         raise InputError(f"X has two columns of the name {name!r}")
-    for name, dtype in zip(names, getattr(X, "dtypes", ()), strict=False):
+    dtypes = getattr(X, "dtypes", None)
+    for name, dtype in zip(names, X.schema.types if dtypes is None else dtypes, strict=False):
         _check_kind(f"column {name!r} of X", dtype)
 
 
 def _check_kind(what: str, dtype) -> None:
     """Dates are no numbers: their unit, and where they start, are anybody's."""
-    if getattr(dtype, "kind", "") in ("m", "M") or getattr(dtype, "is_temporal", bool)():
-        raise InputError(
-            f"{what} holds dates or times ({dtype}): make numbers of them, such as days since one"
-        )
+    if hasattr(dtype, "categories"):  # of pandas
+        dtype = getattr(dtype.categories, "dtype", dtype)
+    times = str(dtype).startswith(("timestamp", "date", "time", "duration"))  # of pyarrow, too
+    if getattr(dtype, "kind", "") in ("m", "M") or getattr(dtype, "is_temporal", bool)() or times:
+        raise InputError(f"{what} holds dates or times ({dtype}): {_NO_DATES}")
 
 
 def _is_ready(X, accepts: Accepts) -> bool:
@@ -203,35 +271,100 @@ def check_values(estimator, X, accepts: Accepts):
 
 
 def check_y(y, n_rows: int, needed: bool = True) -> np.ndarray:
-    """Labels (None or NaN: unlabelled) as a vector, or label sets or soft labels as a matrix.
+    """Labels (None, NaN or NaT: unlabelled) as a vector, or label sets or shares as a matrix.
 
     `needed` says that there must be at least one.
     """
     if y is None:
         raise InputError("requires y to be passed, but the target y is None")
-    y = np.asarray(y)
-    if y.ndim == 2 and y.shape[1] > 1:
-        if len(y) != n_rows:
-            raise InputError(f"X has {n_rows} rows but y has {len(y)}")
-        if y.dtype.kind not in "buif":
-            raise InputError("y with several columns must hold booleans (label sets) or shares")
-        return y
-    if y.ndim != 1:
-        y = column_or_1d(y, warn=True)
+    y = _matrix(y)
+    if getattr(y, "ndim", 1) != 2:
+        y = read_labels(y)
     if len(y) != n_rows:
         raise InputError(f"X has {n_rows} rows but y has {len(y)}")
-    if y.dtype.kind == "f" and np.isinf(y).any():
-        raise InputError(f"Input y contains infinity at row {int(np.argmax(np.isinf(y)))}")
-    known = _known(y)
-    if known.dtype.kind in "biuUS" and len(known):
-        return y  # can be nothing but classes
-    if len(known):
-        from sklearn.utils.multiclass import check_classification_targets  # not in sklearn.base
-
-        check_classification_targets(y[~missing_labels(y)].astype(known.dtype))
-    elif needed:
+    if y.ndim == 1 and needed and missing_labels(y).all():
         raise InputError("y has no label at all: every row is None or NaN")
     return y
+
+
+def _matrix(y: Any) -> Any:
+    """Label sets or shares as a matrix, the vector of what has one column, and others as is."""
+    if isinstance(y, Shares):
+        return y.values
+    names, column = columns_of(y) or ([], None)
+    if column is not None and len(names) > 1:
+        y = _stacked([_share_column(column(j), f"column {names[j]!r}") for j in range(len(names))])
+    elif column is not None and names:
+        y = cells_of(column(0), "y")
+        if isinstance(y, list):
+            y = np.fromiter(y, dtype=object, count=len(y))
+        y = y[:, None]
+    if isinstance(y, list | tuple) and _has(y, _ROWS) and any(map(_is_row, y)):
+        y = _stack_rows(y)
+    if sp.issparse(y):
+        raise InputError("y is a sparse matrix: give it as an array, by toarray()")
+    if getattr(y, "ndim", 1) != 2:
+        return y
+    y = unmasked(y)
+    if y.shape[1] == 1:
+        return column_or_1d(y, warn=True)
+    if not y.shape[1]:
+        raise InputError("y has no columns")
+    if y.dtype.kind not in "buif":
+        y = _stacked([_share_column(y[:, j], f"column {j}") for j in range(y.shape[1])])
+    return y
+
+
+def _is_row(cells: Any) -> bool:
+    """Whether it is the part of a matrix: a masked cell is an array, too, but has no length."""
+    return isinstance(cells, _ROWS) and getattr(cells, "ndim", 1) > 0
+
+
+def _has(cells: Sequence[Any], kinds: Any) -> bool:
+    """Whether one of the cells is of some kinds; there are many cells, and of few types."""
+    return any(issubclass(each, kinds) for each in set(map(type, cells)))
+
+
+def _stack_rows(y: Any) -> np.ndarray:
+    """Rows that are lists as a matrix."""
+    for row, cells in enumerate(y):
+        if _is_row(cells) != _is_row(y[0]) or (_is_row(cells) and len(cells) != len(y[0])):
+            raise InputError(
+                f"y has {shown(cells)} in row {row} and {shown(y[0])} in row 0: give a label, a "
+                "set of labels, or one share of each class, for every row"
+            )
+    with suppress(ValueError):  # of cells that are lists
+        plain = np.asarray(y)
+        if plain.ndim == 2 and plain.dtype.kind in "buif":
+            return plain
+    matrix = np.empty((len(y), len(y[0])), dtype=object)
+    for row, cells in enumerate(y):
+        for column, cell in enumerate(cells):
+            matrix[row, column] = cell
+    return matrix
+
+
+def _share_column(cells: Any, where: str) -> np.ndarray:
+    """Shares as numbers, or whether a class may be the answer as booleans."""
+    cells = cells_of(cells, "y")
+    if isinstance(cells, np.ndarray) and cells.dtype.kind in "buif":
+        return cells
+    for row, cell in enumerate(cells):
+        plain = isinstance(cell, NUMBER | Decimal | Fraction | np.bool_)
+        if not (plain or is_missing(cell)) or isinstance(cell, np.timedelta64):
+            raise InputError(
+                "y with several columns must hold booleans (label sets) or shares, and has "
+                f"{shown(cell)} in row {row}, {where}"
+            )
+    if all(isinstance(cell, bool | np.bool_) for cell in cells):
+        return np.array(cells, dtype=bool)
+    return as_floats([None if is_missing(cell) else cell for cell in cells])
+
+
+def _stacked(columns: list[np.ndarray]) -> np.ndarray:
+    """Columns side by side: all of booleans, or all of shares."""
+    kind = bool if all(column.dtype == bool for column in columns) else np.float64
+    return np.column_stack([column.astype(kind) for column in columns])
 
 
 class Shares(NamedTuple):
@@ -247,8 +380,9 @@ def read_y(y, n_rows: int, needed: bool = True) -> tuple[np.ndarray, np.ndarray 
     Frames with several columns are named so, and so are sequences of sets of labels.
     """
     named = y if isinstance(y, Shares) else _named_columns(y)
-    if named is None:
-        named = _sets(y)
+    if named is None and y is not None:
+        y = _matrix(y)
+        named = _sets(y) if getattr(y, "ndim", 1) == 1 else None
     if named is None:
         return check_y(y, n_rows, needed), None
     if len(named.classes) < 2:
@@ -258,35 +392,60 @@ def read_y(y, n_rows: int, needed: bool = True) -> tuple[np.ndarray, np.ndarray 
 
 def _named_columns(y) -> Shares | None:
     """Of a frame whose columns are the classes."""
-    if not hasattr(y, "columns") or len(y.columns) < 2:
+    if hasattr(y, "collect"):
+        raise InputError(f"y is a {type(y).__name__}, whose rows are not there yet: collect() them")
+    names, column = columns_of(y) or ([], None)
+    if column is None or len(names) < 2:
         return None
-    names, values = np.array(list(y.columns)), np.asarray(y)
-    if values.dtype == object:
-        raise InputError("y with several columns must hold booleans (label sets) or shares")
-    order = np.argsort(names, kind="stable")
-    if len(np.unique(names)) < len(names):
-        raise InputError("y has two columns of one name")
-    return Shares(np.ascontiguousarray(values[:, order]), names[order])
+    classes = _read_some(names, "the header of y", "column", range(len(names)))
+    if missing_labels(classes).any():
+        j = first(missing_labels(classes))
+        raise InputError(f"the header of y has {names[j]!r} in column {j}, which can be no label")
+    classes, order = np.unique(classes, return_index=True)
+    if len(classes) < len(names):
+        ((name, _),) = Counter(names).most_common(1)
+        raise InputError(f"y has two columns of the name {name!r}")
+    values = _stacked([_share_column(column(j), f"column {names[j]!r}") for j in order.tolist()])
+    return Shares(values, classes)
 
 
 def _sets(y) -> Shares | None:
-    """Of a sequence in which some answers are sets; a label is a set of one, None is no answer."""
-    many = (set, frozenset)
-    if not isinstance(y, list | tuple) and getattr(y, "dtype", None) != np.dtype(object):
+    """Of a vector in which some answers are sets; a label is a set of one, None is no answer."""
+    cells = cells_of(y, "y")
+    if isinstance(cells, np.ndarray) or not _has(cells, _SETS):
         return None
-    if getattr(y, "ndim", 1) != 1 or not any(isinstance(each, many) for each in y):
-        return None
-    sets = [each if isinstance(each, many) else {each} - {None} for each in y]
-    classes = find_classes(np.array([label for each in sets for label in each], dtype=object))
-    place = {label: k for k, label in enumerate(classes.tolist())}
-    values = np.zeros((len(sets), len(classes)), dtype=bool)
-    for row, (given, each) in enumerate(zip(y, sets, strict=True)):
-        values[row, [place[label] for label in each]] = True
-        if not each and isinstance(given, many):
-            raise InputError(f"y: the label set of row {row} is empty")
-        if not each:
-            values[row] = True
+    given: list[Any] = []
+    rows: list[int] = []
+    for row, each in enumerate(cells):
+        if isinstance(each, _SETS):
+            if not each:
+                raise InputError(f"y: the label set of row {row} is empty")
+            for label in each:
+                if is_missing(label):
+                    raise InputError(
+                        f"y: the label set of row {row} holds {label!r}, which is no label; for a "
+                        "row of which nothing is known, give None"
+                    )
+        elif is_missing(each):
+            continue
+        labels = each if isinstance(each, _SETS) else [each]
+        given += labels
+        rows += [row] * len(labels)
+    found = _read_some(given, "y", "row", rows)
+    classes, codes = np.unique(found, return_inverse=True)
+    values = np.zeros((len(cells), len(classes)), dtype=bool)
+    values[rows, codes] = True
+    values[~values.any(axis=1)] = True
     return Shares(values, classes)
+
+
+def _read_some(cells: list[Any], what: str, word: str, numbers: Sequence[int]) -> np.ndarray:
+    """Labels that are not one below the other: errors say by these numbers where each is."""
+    try:
+        return read_labels(cells, what)
+    except InputError as error:
+        told = in_place(str(error), lambda place: f"{word} {numbers[place]}")
+        raise InputError(told) from None
 
 
 def spread_over(y: np.ndarray, classes: np.ndarray, known: np.ndarray) -> np.ndarray:
@@ -294,61 +453,32 @@ def spread_over(y: np.ndarray, classes: np.ndarray, known: np.ndarray) -> np.nda
     if len(classes) == len(known):
         return y
     wide = np.zeros((len(y), len(known)), dtype=y.dtype)
-    wide[:, np.searchsorted(known, classes)] = y
+    wide[:, places_of(classes, known)] = y
     return wide
 
 
 def unmarked(y: Any, unlabelled: Any) -> Any:
     """Labels with None where they are the one that stands for none."""
-    if unlabelled is None or y is None or isinstance(y, Shares) or np.ndim(y) != 1:
+    if unlabelled is None or y is None or isinstance(y, Shares) or columns_of(y):
         return y
-    known = [None if label == unlabelled else label for label in np.asarray(y).tolist()]
-    return np.array(known, dtype=object)
-
-
-def missing_labels(y: np.ndarray) -> np.ndarray:
-    """Which rows are unlabelled."""
-    if y.dtype.kind == "f":
-        return np.isnan(y)
-    missing = set()
-    if y.dtype == object:
-        missing = {label for label in _distinct(y) if _is_missing(label)}
-    if not missing:
-        return np.zeros(len(y), dtype=bool)
-    return np.fromiter((label in missing for label in y.tolist()), dtype=bool, count=len(y))
-
-
-def _distinct(y: np.ndarray) -> list:
-    """Each of the labels once: they are few, and to look at every row takes time."""
-    try:
-        return list(dict.fromkeys(y.tolist()))
-    except TypeError as error:
-        raise InputError("y holds what can be no label: lists, or other collections") from error
-
-
-def _is_missing(value) -> bool:
-    if isinstance(value, float | np.floating):
-        return bool(np.isnan(value))
-    return value is None or type(value).__name__ == "NAType"  # that of pandas
-
-
-def _known(y: np.ndarray) -> np.ndarray:
-    """The labels that are there, each at least once, in an array of their own type."""
-    if y.dtype.kind not in "OUS":
-        return y[~missing_labels(y)]
-    known = [label for label in _distinct(y) if not _is_missing(label)]
-    text = [isinstance(label, str) for label in known]
-    if any(text) and not all(text):
-        one, other = known[text.index(True)], known[text.index(False)]
-        raise InputError(f"y mixes text, as {one!r}, with other labels, as {other!r}")
-    return np.array(known)
+    y = _matrix(y)
+    if getattr(y, "ndim", 1) != 1:
+        return y
+    cells = cells_of(y, "y")
+    cells = cells.tolist() if isinstance(cells, np.ndarray) else cells
+    return [None if is_missing(cell) or cell == unlabelled else cell for cell in cells]
 
 
 def find_classes(y: np.ndarray) -> np.ndarray:
     """The sorted classes of checked labels."""
     if y.ndim == 2:
         return np.arange(y.shape[1])
-    return np.unique(_known(y))
+    return np.unique(known_labels(y))
+
+
+def read_classes(classes: Any) -> np.ndarray:
+    """The sorted classes of a list of them."""
+    return np.unique(known_labels(read_labels(classes, "classes")))
 
 
 def check_classes(classes: Any) -> int:
@@ -361,13 +491,6 @@ def check_classes(classes: Any) -> int:
     ordered = bool((classes[:-1] < classes[1:]).all()) and bool((classes == classes).all())
     demand(ordered, "classes_ are not in order, each of them once")
     return len(classes)
-
-
-def join_classes(classes: np.ndarray, more: np.ndarray) -> np.ndarray:
-    """The sorted classes of both."""
-    if len(more) and (classes.dtype.kind in "US") != (more.dtype.kind in "US"):
-        raise InputError(f"the classes {classes} and {more} are not of one kind")
-    return np.union1d(classes, more) if len(more) else classes
 
 
 def encode(y: np.ndarray, classes: np.ndarray) -> Targets:
@@ -392,12 +515,10 @@ def encode(y: np.ndarray, classes: np.ndarray) -> Targets:
 
 def _codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """The place of each label among the classes."""
-    codes, known = np.full(len(y), UNLABELLED, dtype=np.int64), _known(y)
-    if not len(known):
-        return codes
-    place = np.minimum(np.searchsorted(classes, known), len(classes) - 1)
-    place = np.where(classes[place] == known, place, UNKNOWN)
-    if y.dtype.kind in "OUS":  # what is known is each label once
+    codes, known = np.full(len(y), UNLABELLED, dtype=np.int64), known_labels(y)
+    place = places_of(known, classes)
+    place = np.where(place < 0, UNKNOWN, place)
+    if y.dtype.kind in ONCE:
         code_of = dict(zip(known.tolist(), place.tolist(), strict=True))
         return np.array([code_of.get(label, UNLABELLED) for label in y.tolist()], dtype=np.int64)
     codes[~missing_labels(y)] = place
@@ -438,12 +559,12 @@ def _place(estimator, row: int, column: int) -> str:
 
 def _first_other(X) -> tuple[int, int, Any] | None:
     """The first cell of a table that is not a number."""
-    cells = np.asarray(X, dtype=object)
-    if cells.ndim != 2:
+    cells = _as_objects(X)
+    if cells is None:
         return None
     for (row, column), value in np.ndenumerate(cells):
         try:
             float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             return row, column, value
     return None

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
-from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -34,7 +33,7 @@ class LinearForm(NamedTuple):
         return self.statistics(X) @ self.coef_.T + self.intercept_
 
 
-class Joint(_input.Named, Shared, ClassifierMixin):
+class Joint(_input.Named, Shared, _input.Classifier):
     """Prediction, densities, samples, and changes of mind that need no training."""
 
     classes_: np.ndarray

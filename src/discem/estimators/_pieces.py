@@ -21,6 +21,7 @@ from sklearn.utils import check_random_state
 from .. import models
 from ..engines import Data, Session, Shards, Threads, balanced, is_skewed, resolve_engine
 from ..exceptions import DiscemError, Heard, InputError, NoNumberError, listening, warn
+from ..io.labels import join_labels, places_of
 from ..io.partitions import (
     is_collection,
     listed,
@@ -340,10 +341,10 @@ def _join_labels(*found: Labels) -> Labels:
         return found[0]._replace(missing=sum(each.missing for each in found))
     classes = known[0].classes
     for each in known[1:]:
-        classes = _input.join_classes(classes, each.classes)
+        classes = join_labels(classes, each.classes)
     counts = np.zeros(len(classes))
     for each in known:
-        counts[np.searchsorted(classes, each.classes)] += each.counts
+        counts[places_of(each.classes, classes)] += each.counts
     return Labels(classes, counts, sum(each.missing for each in found))
 
 
@@ -360,7 +361,7 @@ class Facts(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """The rows of a partition as compiled code reads them."""
+    """The rows of a partition as families view them."""
 
     data: Data
     facts: Facts

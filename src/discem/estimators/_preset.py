@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import demand
@@ -13,7 +13,7 @@ from . import _input
 from ._threads import Shared, lent, reads, writes
 
 
-class Preset(_input.Named, Shared, ClassifierMixin, BaseEstimator):
+class Preset(_input.Named, Shared, _input.Classifier, BaseEstimator):
     """An estimator whose `_fitted` has a `model` that does the work, and what was `chosen`.
 
     All that fitting makes of it is there: the old one is replaced, or it stays.

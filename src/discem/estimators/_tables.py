@@ -14,7 +14,7 @@ from ..io.tables import Cells, Layout, Seen
 from ..priors import Gamma, Levels, NormalBetaPrime
 from ._pieces import Piece, Pieces
 
-# Every table has these three parts, of any width: a second table compiles nothing new.
+# Every table has these three parts, of any width.
 TABLE = multiply(FAMILIES["gaussian"], FAMILIES["categorical"], FAMILIES["poisson"])
 
 _COMPLETE = 0.35  # of the rows of an epoch have all their cells

@@ -28,6 +28,7 @@ from ._threads import reads, writes
 _HELD_OUT = 0.2  # share of the rows to choose by
 _PLAIN = (1.0, 0.1, 0.01)  # pseudo-counts of plain naive Bayes to try
 _EAGER = 100.0  # documents of the start that a step is worth, to forget it soon
+_CALM = 30.5  # documents of the start that a step is worth, where it bears many at a time
 _HINGE = 0.2  # strength of the prior that hinge wants
 _FEW = 3  # epochs that leave a start much as it was
 
@@ -131,6 +132,10 @@ class CountClassifier(FamilyClassifier):
         if not isinstance(loss, Blend):
             return super()._auto_step(family, n, state)
         return blended(self._family_step(family, n, state, False)(1.0), loss.kappa, n)
+
+    def _auto_batch(self, batch):
+        eager = self.step == "auto" or self.step(1.0) * batch.n_given > _CALM
+        return words.batch_of(batch.n_given, len(batch.classes), eager)
 
     @property
     def mean_length_(self) -> float:

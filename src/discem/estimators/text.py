@@ -14,7 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._checks import check_array, check_number, check_plain, demand
 from .._kinds import savable
 from ..exceptions import EngineError, InputError, OptionError
+from ..families.words import batch_of
 from ..io.bag import COUNTING, WEIGHTINGS, Bag, Counted, as_documents
+from ..io.labels import with_missing
 from ..io.partitions import n_rows, some_rows
 from ..io.rows import sparse_rows
 from ..losses import NLL, Blend, Hinge, resolve_loss
@@ -259,9 +261,9 @@ class TextClassifier(Preset):
         X : iterable of documents, each a text or a list of words
             With `engine`, also a bag, a series or an array of dask; then `y` and `sample_weight`
             may be, too.
-        y : array-like of shape (n_documents,) or (n_documents, n_classes)
-            Labels, with None or NaN for an unlabelled document; or label sets, or soft labels, see
-            `MultinomialNB`.
+        y : array-like of shape (n_documents,), of sets of labels, or frame of shares by class
+            Labels, with None or NaN for an unlabelled document; sets of labels that are possible;
+            or a frame whose columns are the classes, with the share of each.
         sample_weight : array-like of shape (n_documents,), optional
 
         Returns
@@ -277,7 +279,7 @@ class TextClassifier(Preset):
             pieces = count_pieces(X, bag, self._teaches())
             X, y, sample_weight = pieces.sample._replace(X=bag.arrange(pieces.sample.X))
         documents = as_documents(X) if pieces is None else X
-        y = _input.check_y(y, n_rows(documents))
+        y, named = _input.read_y(y, n_rows(documents))
         weights = _input.check_weights(sample_weight, np.empty((len(y), 0)))
         # words are those of documents to train on; the others are for the model that these make
         unlabelled = ~self._teaches()(y)
@@ -305,9 +307,9 @@ class TextClassifier(Preset):
             self._fitted.model = model
             if silent and pieces is None:
                 rows = sp.vstack([rows, self._weigh(bag.count(others))], format="csr")
-                y = np.concatenate([y.astype(object), np.full(len(others), None)])
+                y = with_missing(y, len(others))
                 weights = np.concatenate([weights, np.ones(len(others))])
-            self._run(model, "fit", rows, y, weights)
+            self._run(model, "fit", rows, y if named is None else _input.Shares(y, named), weights)
         except (KeyboardInterrupt, EngineError):
             if trial is not None and not (self._fitted.is_trained and self.model_.n_iter_):
                 self._settle(trial.way, trial.model, trial.best)
@@ -348,7 +350,7 @@ class TextClassifier(Preset):
         self._check_options()
         documents = as_documents(X)
         first = not self.__sklearn_is_fitted__()
-        y = _input.check_y(y, len(documents), needed=first)
+        y, named = _input.read_y(y, len(documents), needed=first)
         weights = self._teaching(sample_weight, y)
         fitted = Fitted(self._new_bag(), self._defaults()) if first else self._fitted
         with fitted.bag.undone_on_error():  # labels may not fit
@@ -359,7 +361,8 @@ class TextClassifier(Preset):
                 fitted.model = self._new_model(fitted.chosen["loss"], size, K, 1, None)
             batch = None
             if first or weights.any():
-                batch = fitted.model.check_batch(rows, y, classes, weights, grows=True)
+                given = y if named is None else _input.Shares(y, named)
+                batch = fitted.model.check_batch(rows, given, classes, weights, grows=True)
         self._fitted = fitted
         if batch is None:  # no label: there are only words to learn
             self.model_.grow(len(fitted.bag))
@@ -435,6 +438,7 @@ class TextClassifier(Preset):
         n, share = size.n_taught, size.n_taught / size.n_rows
         square = max(size.square, 1e-300) / size.n_rows  # mean |x|^2
         settings: dict[str, Any] = {"init": "prior", "step": constant(1.0), "average": False}
+        alike = self.length is not None  # no document outweighs the others
         if isinstance(kind, NLL):
             settings = {"prior": Dirichlet(0.1 * size.total / size.stored if size.stored else 1.0)}
         elif isinstance(kind, Hinge):
@@ -456,6 +460,7 @@ class TextClassifier(Preset):
         return MultinomialNB(
             **settings,
             loss=loss,
+            batch_size=batch_of(n, K, eager=False) if alike else "auto",
             max_iter=epochs,
             tol=None,
             class_weight=self.class_weight,

@@ -172,7 +172,7 @@ class Family:
         factors, and the penalty is spread over n rows. The metric is the Fisher information, and
         the curvature of the prior, so that no prior overshoots its centre.
         """
-        raise NotImplementedError
+        raise OptionError(f"the family {self.name!r} takes no steps of all rows at once")
 
     def reach(self, block: Block, step: dict[str, Any]) -> dict[str, Any]:
         """How far a step goes, in units in which a half is far."""
@@ -234,6 +234,7 @@ class Family:
                 check_array(f"{name} of {self.name}", array, shapes[name], above=above)
         check_array(f"mass of {self.name}", block.mass, shapes["mass"], above=0.0)
         demand(isinstance(block.prior, self.priors), "the prior is of another family")
+        demand(block.lazy == (), f"{self.name} has scalars")
         self.check_fixed(block, shapes)
 
     def check_fixed(self, block: Block, shapes: dict[str, tuple]) -> None:
@@ -372,7 +373,10 @@ class Family:
         # go on averaging as if the start had been n rows; of components, about EM at first
         return power(1.0 / (n + 1.0), (10.0 if mixed else 1.0) * (n + 1.0), 1.0)
 
-    whole: ClassVar[bool] = True  # whether `fit` takes steps of all rows at once
+    @property
+    def whole(self) -> bool:
+        """Whether `fit` takes steps of all rows at once, for which a family needs a `slope`."""
+        return type(self).slope is not Family.slope
 
     def auto_batch(self, rows: Any, n_classes: int) -> int:
         """Rows per step."""

@@ -7,7 +7,7 @@ column and shares p(level | component).
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -155,7 +155,16 @@ class CategoricalFamily(Family):
         return {"share": None} | fixed
 
     def check(self, block, n_components, n_features, averages):
+        L = self.check_levels(block, n_features)
+        demand(bool(block.past) == averages and block.lazy == (), "levels have no average")
+        for values in (block.values, *([block.past] if averages else ())):
+            demand(values.keys() == {"share"}, "levels have no shares, or others")
+            check_array("shares", values["share"], (L, n_components), above=0.0, most=1.0 + 1e-6)
+
+    def check_levels(self, block: Block, n_features: Any) -> int:
+        """Refuse levels, or a prior of them, that cannot be; return how many there are."""
         d = len(self.sizes(n_features))
+        demand(block.fixed.keys() == {"first", "column"}, "levels lack their columns")
         first, column = block.fixed["first"], block.fixed["column"]
         check_array("first", first, (d + 1,), least=0, dtype=np.int64)
         demand(first[0] == 0 and (np.diff(first) > 0).all(), "columns without levels")
@@ -164,14 +173,12 @@ class CategoricalFamily(Family):
         L = int(first[-1])
         check_array("column of each level", column, (L,), dtype=np.int64)
         demand((column == np.repeat(np.arange(d), np.diff(first))).all(), "levels are mixed up")
-        for values in (block.values, *([block.past] if averages else ())):
-            demand(values.keys() == {"share"}, "levels have no shares, or others")
-            check_array("shares", values["share"], (L, n_components), above=0.0, most=1.0 + 1e-6)
         check_array("mass", block.mass, (d,), above=0.0)
         demand(isinstance(block.prior, Levels), "the prior is of another family")
         check_array("nu of the prior", block.prior.nu, (d,), above=0.0)
         check_array("centre of the prior", block.prior.centre, (L,), above=0.0)
         check_number("strength of the prior", block.prior.strength, above=0.0, kind=float)
+        return L
 
     def centre(self, block):
         return {"share": block.prior.centre}

@@ -112,7 +112,9 @@ class GaussianFamily(Family):
 
     def slope(self, block, found, counts, n):
         (sums, seen), m, v = found, block.values["mean"], block.values["variance"]
-        d = m.shape[0]
+        xp, d = namespace_of(m), m.shape[0]
+        varies = xp.isfinite(block.fixed["scale"])[:, None]  # else the scores do not depend on it
+        seen = xp.where(varies, seen, xp.zeros_like(m))
         linear, square = sums[:d, :], sums[d:, :]
         off = linear - m * seen
         wide = square - 2.0 * m * linear + m * m * seen - v * seen

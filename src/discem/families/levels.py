@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from .._checks import demand
+from .._checks import check_array, check_number, demand
 from . import _levels
 from ._family import Block, register
 from .categorical import CATEGORICAL, CategoricalFamily
@@ -208,8 +208,17 @@ class ManyLevels(CategoricalFamily):
         return CATEGORICAL.slope(self.settled(block), found, counts, n)
 
     def check(self, block, n_components, n_features, averages):
+        size = self.check_levels(block, n_features), n_components
         demand(isinstance(block.lazy, dict), "many levels lack scalars")
         demand(block.lazy.keys() == {*_LAZY, "weight"}, "many levels lack scalars")
+        for name in _LAZY:
+            least = 0.0 if name.startswith("lag") else -np.inf
+            check_array(name, block.lazy[name], (len(block.mass), n_components), least=least)
+        check_number("weight", block.lazy["weight"], least=0.0, kind=float)
+        for name, values in (("shares", block.values), ("lag", block.past)):
+            demand(values.keys() <= {"share"}, "many levels have other arrays")
+            if values or name == "shares":
+                check_array(f"{name} of many levels", values["share"], size)
         CATEGORICAL.check(self.settled(block), n_components, n_features, averages)
 
     def penalty(self, block):

@@ -74,7 +74,7 @@ class ProductFamily(Family):
         )
 
     @property
-    def whole(self) -> bool:  # type: ignore[override]
+    def whole(self) -> bool:
         return all(factor.whole for factor in self.factors)
 
     def auto_batch(self, rows, n_classes):

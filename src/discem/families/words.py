@@ -10,7 +10,6 @@ A step changes the counts in place: there may be no room for two of them.
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -24,39 +23,21 @@ from ..priors import Dirichlet
 from ..projections import Check
 from ..schedules import constant
 from . import _counts
+from ._documents import (
+    Documents,
+    distinct,
+    forget_rows,
+    put_rows,
+    rows_of,
+    space,
+    take_rows,
+)
 from ._family import Accepts, Block, Family, Step, register
 
 _EAGER = 10.0  # a step is so many documents of the start, which is to be outweighed soon
 _QUIET = 0.005  # weight of all unlabelled documents together, beside that of the labelled ones
-_SPARSE = 200  # a stored word costs so many times more to sort than a word of the vocabulary
+_FEW, _MOST = 8, 512  # documents of a step
 _FOLDED = 1e-3  # a smaller scale is folded into the counts, before digits are lost
-
-
-class Documents:
-    """The documents of a batch, over the words that they have."""
-
-    def __init__(self, counts: sp.csr_array, words: np.ndarray, lengths: np.ndarray | None = None):
-        self.counts = counts  # (n, u)
-        self.words = words  # (u,) which of the vocabulary these are, in order
-        self.lengths = counts @ np.ones(len(words)) if lengths is None else lengths  # (n,)
-        self._heard: tuple[np.ndarray, Documents] | None = None
-
-    def only(self, weights: np.ndarray, least: float) -> tuple[np.ndarray, Documents]:
-        """The documents that have a weight above `least`, and which they are.
-
-        After some epochs few have anything to teach.
-        """
-        if self._heard is None:
-            there = np.flatnonzero(np.abs(weights).max(axis=1) > least)
-            if len(weights) == 1 or 2 * len(there) > len(weights):
-                self._heard = np.arange(len(weights)), self
-            else:
-                counts = self.counts[there]
-                words, place = distinct(counts.indices, len(self.words))
-                shape = len(there), len(words)
-                own = sp.csr_array((counts.data, place, counts.indptr), shape=shape)
-                self._heard = there, Documents(own, self.words[words], self.lengths[there])
-        return self._heard
 
 
 class WordsFamily(Family):
@@ -72,28 +53,29 @@ class WordsFamily(Family):
         return sparse_rows(X)
 
     def read(self, block, rows: SparseRows):
-        n_words, n = len(block.fixed["alpha"]), rows.n_rows
-        words, place = distinct(rows.indices, n_words)
-        counts = sp.csr_array((rows.values, place, rows.indptr), shape=(n, len(words)))
-        return Documents(counts, words)
+        words, place = distinct(rows.indices, len(block.fixed["alpha"]))
+        return Documents(rows.values, place, rows.indptr, words)
 
-    def cells(self, block: Block, words: Any = None) -> np.ndarray:
-        """The expected counts of some words, or of all, (u, K)."""
-        count, alpha = block.values["count"], block.fixed["alpha"]
-        cells = count.copy() if words is None else take_rows(count, words)
-        cells *= block.lazy["scale"]
-        cells += (block.lazy["gamma"] * (alpha if words is None else alpha[words]))[:, None]
+    def cells(self, block: Block, batch: Documents, times: float = 1.0) -> np.ndarray:
+        """The expected counts of the words of a batch, (u, K), in memory that is used again."""
+        rows, alpha = rows_of(block.values["count"], batch), block.fixed["alpha"][batch.words]
+        cells = np.multiply(rows, times * block.lazy["scale"], out=space(rows.shape, "cells"))
+        alpha *= times * block.lazy["gamma"]
+        if alpha.size and (alpha == alpha[0]).all():  # NumPy is slow to add columns
+            cells += alpha[0]
+        else:
+            cells += alpha[:, None]
         return cells
 
     def scores(self, block, batch: Documents):
-        cells = self.cells(block, batch.words)
+        cells = self.cells(block, batch)
         a = batch.counts @ np.log(cells, out=cells)
         a -= batch.lengths[:, None] * np.log(block.values["total"])
         return a
 
     def expected(self, block, batch: Documents, weights, least=0.0):
         there, batch = batch.only(weights, least)
-        return batch.words, batch.counts.T @ weights[there]
+        return batch, batch.sums(weights[there])
 
     def leverage(self, block, batch: Documents, weights, step, least=0.0):
         """By component: sum x^2 / count - length^2 / total, as the step leaves them if none loses.
@@ -103,50 +85,50 @@ class WordsFamily(Family):
         found = np.zeros_like(weights)
         there, batch = batch.only(weights, least)
         weights, lengths = np.abs(weights[there]), batch.lengths[:, None]
-        after = batch.counts.T @ weights
-        after += self.cells(block, batch.words)
-        squares = batch.counts.copy()
-        squares.data = squares.data**2
+        after = batch.sums(weights)
+        after += self.cells(block, batch)
         even = lengths**2 / (block.values["total"] + weights * lengths)
-        found[there] = np.maximum(squares @ np.reciprocal(after, out=after) - even, 0.0)
+        squares = batch.of_squares(np.reciprocal(after, out=after))
+        found[there] = np.maximum(squares - even, 0.0)
         return found
 
     def moved(self, block, found, step: Step):
-        """No cell may lose more than a share of itself; with the check-step, all but the prior."""
-        (words, sums), lazy, values = found, block.lazy, block.values
-        self._age(block, step)
-        if isinstance(step.projection, Check):
-            least = take_rows(values["count"], words) * lazy["scale"]
-            least = -(1.0 - 1e-15) * np.maximum(least, 0.0)  # rounding must leave something
-        else:
-            least = self.cells(block, words)
-            least *= -step.projection.share
-        short = sums < least
-        shortened = int(np.count_nonzero(short.any(axis=0)))
-        change = np.maximum(sums, least, out=least) if shortened else sums
-        total = values["total"]
-        total[:] = np.maximum(total + np.ones(len(change)) @ change, 1e-16 * total)
-        change *= 1.0 / lazy["scale"]
-        add_rows(values["count"], words, change)
-        if block.past:
-            change *= lazy["lag_scale"]
-            add_rows(block.past["lag"], words, change)
-        return block, shortened
+        """No cell may lose more than a share of itself; with the check-step, all but the prior.
 
-    def _age(self, block: Block, step: Step) -> None:
-        """Let decay and prior act on all words at once."""
-        lazy, total = block.lazy, block.values["total"]
+        Decay and prior act on all words at once, and first.
+        """
+        (batch, sums), lazy, values = found, block.lazy, block.values
+        check, keep = isinstance(step.projection, Check), 1.0
         if step.decay != 0.0:
-            most = 1.0 - 1e-12 if isinstance(step.projection, Check) else step.projection.share
-            keep = 1.0 - min(step.decay, most)
-            lazy["scale"] *= keep
-            lazy["gamma"] *= keep
-            total *= keep
-            if lazy["scale"] < _FOLDED:
+            keep -= min(step.decay, 1.0 - 1e-12 if check else step.projection.share)
+            if lazy["scale"] * keep < _FOLDED:
                 _fold(block)
-        if step.pull != 0.0:
-            lazy["gamma"] += step.pull
-            total += step.pull * block.lazy["alpha_total"]
+                forget_rows()
+        scale, gamma = lazy["scale"] * keep, lazy["gamma"] * keep + step.pull
+        words, rows = batch.words, rows_of(values["count"], batch)
+        if check:
+            least = -(1.0 - 1e-15) * np.maximum(rows * scale, 0.0)  # rounding must leave something
+        else:
+            aged = block._replace(lazy=lazy | {"scale": scale, "gamma": gamma})
+            least = self.cells(aged, batch, -step.projection.share)
+        short, shortened = sums < least, 0
+        if short.any():
+            shortened = int(np.count_nonzero(short.any(axis=0)))
+            sums = np.maximum(sums, least, out=least)
+        total = values["total"] * keep + step.pull * lazy["alpha_total"]
+        total = np.maximum(total + np.ones(len(sums)) @ sums, 1e-16 * total)
+        sums *= 1.0 / scale
+        rows += sums
+        forget_rows()
+        # written at once, so that an interruption finds a whole state
+        lazy["scale"], lazy["gamma"] = scale, gamma
+        values["total"][:] = total
+        put_rows(values["count"], words, rows)
+        if block.past:
+            sums *= lazy["lag_scale"]
+            sums += take_rows(block.past["lag"], words, "rows")
+            put_rows(block.past["lag"], words, sums)
+        return block, shortened
 
     # --- the start --------------------------------------------------------------------------------
 
@@ -176,6 +158,8 @@ class WordsFamily(Family):
         demand(block.values.keys() == {"count", "total", "unseen"}, "words lack arrays")
         demand(block.past.keys() == ({"lag", "unseen"} if averages else set()), "words lack lags")
         demand(block.fixed.keys() == {"alpha", "length"}, "words lack their prior")
+        demand(block.prior is None, "words have another prior")
+        check_array("mass", block.mass, (0,))
         check_array("alpha", block.fixed["alpha"], (W,), above=0.0)
         check_array("length", block.fixed["length"], (1,), least=0.0)
         check_array("count", block.values["count"], (W, K))
@@ -267,7 +251,9 @@ class WordsFamily(Family):
         return _counts.mean_of(blocks, shares)
 
     def penalty(self, block):
-        return -float((block.fixed["alpha"] * log_probabilities(block)).sum())
+        alpha, cells = block.fixed["alpha"], expected_counts(block)
+        found = (alpha @ np.log(cells, out=cells)).sum()
+        return float(alpha.sum() * np.log(block.values["total"]).sum() - found)
 
     def sample(self, block, codes, rng):
         p = np.exp(log_probabilities(block))
@@ -320,8 +306,7 @@ class WordsFamily(Family):
     whole = False
 
     def auto_batch(self, rows, n_classes):
-        """Few where they are eager: two classes of documents that all pull the same way."""
-        return int(np.clip(min(rows.n_rows / 32, 32 * n_classes), 1, 512))
+        return batch_of(rows.n_rows, n_classes)
 
     def auto_unlabelled(self, generative, ratio):
         # an NLL step replaces a share of all counts, also of those that tell classes apart
@@ -360,40 +345,14 @@ class WordsFamily(Family):
 _LAGS = {"lag": "count", "unseen": "unseen"}  # of the arrays that an average lacks something of
 
 
-_room = threading.local()
+def batch_of(n: float, n_classes: int, eager: bool = True) -> int:
+    """Documents per step, of n.
 
-
-def take_rows(table: np.ndarray, rows: np.ndarray, purpose: str = "cells") -> np.ndarray:
-    """Some rows of a table, in memory that is used again: fresh memory costs more than the work.
-
-    They are the caller's until rows are taken again for that purpose.
+    Steps that are eager to forget the start do not bear many: documents of two classes all pull the
+    same way. A few cost no more than one.
     """
-    held, size = getattr(_room, purpose, None), len(rows) * table.shape[1]
-    if held is None or held.size < size:
-        held = np.empty(size + size // 4)
-        setattr(_room, purpose, held)
-    out = held[:size].reshape(len(rows), table.shape[1])
-    return np.take(table, rows, axis=0, out=out, mode="clip")  # mode="raise" copies once more
-
-
-def add_rows(table: np.ndarray, rows: np.ndarray, change: np.ndarray) -> None:
-    """Add to some rows of a table. Each row is set as one item: that is twice as fast."""
-    now = take_rows(table, rows, "sums")
-    now += change
-    whole = np.dtype((np.void, table.itemsize * table.shape[1]))
-    table.view(whole)[rows, 0] = now.view(whole)[:, 0]
-
-
-def distinct(indices: np.ndarray, n_words: int) -> tuple[np.ndarray, np.ndarray]:
-    """The different words of a batch, in order, and the place of each stored word among them."""
-    if len(indices) * _SPARSE < n_words:
-        return np.unique(indices, return_inverse=True)
-    there = np.zeros(n_words, dtype=bool)
-    there[indices] = True
-    words = np.flatnonzero(there)
-    place = np.empty(n_words, dtype=np.int32)
-    place[words] = np.arange(len(words), dtype=np.int32)
-    return words, place[indices]
+    most = min(n / 32, 32 * n_classes) if eager else n / 16
+    return int(np.clip(max(most, min(n / 4, _FEW)), 1, _MOST))
 
 
 def _block(count, gamma, alpha, length, unseen=0.0) -> Block:
@@ -450,11 +409,18 @@ def reweighed(block: Block, factor: np.ndarray, components=slice(None)) -> Block
     return block._replace(values=values, lazy=dict(lazy))
 
 
-def log_probabilities(block: Block, chosen=slice(None)) -> np.ndarray:
+def log_probabilities(block: Block, chosen: Any = slice(None)) -> np.ndarray:
     """Ln p(word | component), as (component, word), of all words or of the chosen ones."""
-    every = np.arange(len(block.fixed["alpha"]))
-    cells = WORDS.cells(block, None if chosen == slice(None) else every[chosen])
-    return np.ascontiguousarray((np.log(cells) - np.log(block.values["total"])).T)
+    cells = expected_counts(block, chosen)
+    cells = np.log(cells, out=cells).T
+    return np.subtract(cells, np.log(block.values["total"])[:, None], order="C")
+
+
+def expected_counts(block: Block, chosen: Any = slice(None)) -> np.ndarray:
+    """Of all words or of the chosen ones, (W, K)."""
+    cells = block.lazy["scale"] * block.values["count"][chosen]
+    cells += (block.lazy["gamma"] * block.fixed["alpha"][chosen])[:, None]
+    return cells
 
 
 WORDS = WordsFamily()

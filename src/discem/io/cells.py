@@ -1,8 +1,8 @@
 """The cells of one column as numbers, or as codes of levels, whatever held them.
 
-Missing are NaN, None, NaT and the NA of pandas. Dates are days since 1970-01-01 UTC, durations are
-days. A column with whole numbers beyond 2**53 holds names rather than numbers, for as floats they
-could not be told apart: its cells are levels.
+NaN, None, NaT, the NA of pandas and masked cells are missing. Dates are days since 1970-01-01 UTC,
+durations are days. The cells of a column are levels if all are whole numbers and some are beyond
+2**53: floats could not tell them apart. This holds for integers, decimals and fractions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FIRST_DAY, _END = -719162.0, 2932897.0  # of the years 1 to 9999
 _LONGEST = 1e8  # days that 64 bits of microseconds hold
 _SECONDS = {
     "W": 604800.0, "D": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0,
-    "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12,
+    "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12, "fs": 1e-15, "as": 1e-18,
 }  # fmt: skip
 _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (  # the first that fits: True is an int, too
     ("bool", (bool, np.bool_)),
@@ -87,21 +87,21 @@ def join_contents(parts: Sequence[Content]) -> Content:
     place: dict[Any, int] = {}
     codes = []
     for part in parts:
-        levels, own = part.levels, part.values
-        if part.kind != "level":  # numbers, where whole ones elsewhere are too large to be any
-            seen = ~np.isnan(part.values)
-            found, own = np.unique(part.values[seen], return_inverse=True)
-            levels, own = [*map(plain_number, found.tolist())], _spread(own, seen)
-        lookup = [place.setdefault(level, len(place)) for level in levels]
-        codes.append(np.array([*lookup, -1], dtype=np.int64)[own])
+        own = levels_of(part)  # numbers, where whole ones elsewhere are too large to be any
+        lookup = [place.setdefault(level, len(place)) for level in own.levels]
+        codes.append(np.array([*lookup, -1], dtype=np.int64)[own.values])
     return Content("level", np.concatenate(codes), list(place))
 
 
-def _spread(codes: np.ndarray, seen: np.ndarray) -> np.ndarray:
-    """Codes of the cells that are seen, and -1 of the others."""
-    spread = np.full(len(seen), -1, dtype=np.int64)
-    spread[seen] = codes
-    return spread
+def levels_of(content: Content) -> Content:
+    """The same cells as levels."""
+    if content.kind == "level":
+        return content
+    seen = ~np.isnan(content.values)
+    found, own = np.unique(content.values[seen], return_inverse=True)
+    codes = np.full(len(seen), -1, dtype=np.int64)
+    codes[seen] = own
+    return Content("level", codes, [*map(plain_number, found.tolist())])
 
 
 def shown(value: Any) -> str:
@@ -139,7 +139,7 @@ def read_array(cells: np.ndarray, where: str) -> Content:
         case "M":
             return Content("date", _as_days(cells, where))
         case "m":
-            return Content("duration", _as_days(cells, where))
+            return Content("duration", _lengths(_as_days(cells, where), where))
         case "c":
             raise InputError(f"Complex data not supported: {where} holds {cells.dtype}")
         case "O" | "U" | "T":
@@ -154,6 +154,8 @@ def read_levels(codes: np.ndarray, levels: Sequence[Any], where: str) -> Content
     if any(isinstance(level, bytes) for level in levels):
         raise refusal(where, "bytes")
     plain = [_plain(level) for level in levels]
+    if np.inf in plain:
+        raise InputError(f"{where} has a level that is infinite, or beyond {LARGEST:g}")
     texts = [level for level in plain if isinstance(level, str)]
     others = [level for level in plain if level is not None and not isinstance(level, str)]
     if texts and others:
@@ -171,15 +173,17 @@ def read_levels(codes: np.ndarray, levels: Sequence[Any], where: str) -> Content
 def _plain(level: Any) -> str | int | float | bool | None:
     """A level as files can hold it; an interval, say, is the text that stands for it."""
     if isinstance(level, str):
-        return str(level)
-    if _is_missing(level):
+        return str.__str__(level)  # of an enumeration, what it stands for
+    if is_missing(level):
         return None
     if isinstance(level, bool | np.bool_):
         return bool(level)
     if isinstance(level, int | np.integer) and not isinstance(level, np.timedelta64):
         return int(level)
+    if isinstance(level, Decimal | Fraction) and -LARGEST <= level <= LARGEST:
+        return int(level) if level == int(level) else float(level)
     if isinstance(level, float | np.floating | Decimal | Fraction):
-        return plain_number(float(level))
+        return plain_number(float(level)) if -LARGEST <= level <= LARGEST else np.inf
     return str(level)
 
 
@@ -215,8 +219,11 @@ def is_inexact(whole: Any) -> bool:
     return bool(whole < -_EXACT or whole > _EXACT)
 
 
-def _as_days(cells: np.ndarray, where: str) -> np.ndarray:
-    """Days, of which 0 is that of 1970-01-01 if the cells are dates."""
+def _as_days(cells: np.ndarray, where: str, rows: Sequence[int] | None = None) -> np.ndarray:
+    """Days, of which 0 is that of 1970-01-01 if the cells are dates.
+
+    They may be of some `rows` of a column only.
+    """
     unit, count = np.datetime_data(cells.dtype)
     dates = cells.dtype.kind == "M"
     missing = np.isnat(cells)
@@ -226,13 +233,23 @@ def _as_days(cells: np.ndarray, where: str) -> np.ndarray:
     elif dates and unit in ("Y", "M"):  # of any length
         near = np.abs(days) * count < -_FIRST_DAY
         days[near] = cells[near].astype("M8[D]").astype(np.int64)
+        days[~near] = np.inf
     elif not missing.all():
         raise InputError(f"{where} holds {cells.dtype}: give it in days, or in seconds")
     days[missing] = np.nan
     if dates:
         beyond = (days < _FIRST_DAY) | (days >= _END)
         if beyond.any():
-            raise _beyond_calendars(where, first(beyond))
+            row = first(beyond)
+            raise _beyond_calendars(where, row if rows is None else rows[row])
+    return days
+
+
+def _lengths(days: np.ndarray, where: str) -> np.ndarray:
+    """Durations, if they can be given back."""
+    beyond = np.abs(days) > _LONGEST
+    if beyond.any():
+        raise InputError(f"{where} holds more than {_LONGEST:g} days in row {first(beyond)}")
     return days
 
 
@@ -259,7 +276,7 @@ def read_objects(cells: list[Any], where: str) -> Content:
     """Read a column of Python objects, which must be of one kind."""
     if set(map(type, cells)) == {str}:
         return _read_names(cells)
-    cells = [None if _is_missing(cell) else cell for cell in cells]
+    cells = [None if is_missing(cell) else cell for cell in cells]
     kinds = {each: _kind_of(each) for each in set(map(type, cells)) - {type(None)}}
     found = set(kinds.values())
     if "" in found or (len(found) > 1 and found != {"bool", "number"}):
@@ -267,16 +284,17 @@ def read_objects(cells: list[Any], where: str) -> Content:
     if found == {"level"}:
         return _read_names(cells)
     if found == {"date"}:
-        return Content("date", np.array([_date(*cell, where) for cell in enumerate(cells)]))
+        return Content("date", _read_times(cells, where))
     if found == {"duration"}:
-        return Content("duration", np.array([_length(cell) for cell in cells]))
-    if found == {"number"} and all(issubclass(each, int | np.integer) for each in kinds):
-        values = _bounded(_as_floats(cells), where)
-        if any(cell is not None and is_inexact(cell) for cell in cells):
-            return _read_names(cells)
-        return Content("number", values)
-    kind = "bool" if found == {"bool"} else "number"
-    return Content(kind, _bounded(_as_floats(cells), where))
+        return Content("duration", _lengths(_read_times(cells, where), where))
+    values = _bounded(as_floats(cells), where)
+    if found == {"bool"}:
+        return Content("bool", values)
+    if may_be_rounded(values) and not all(map(_is_float, kinds)):
+        names = _whole(cells)
+        if names is not None:
+            return _read_names(names)
+    return Content("number", values)
 
 
 def _kind_of(kind: type) -> str:
@@ -284,11 +302,14 @@ def _kind_of(kind: type) -> str:
     return next((name for name, types in _KINDS if issubclass(kind, types)), "")
 
 
-def _is_missing(cell: Any) -> bool:
-    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):  # those of pandas
-        return True
-    if isinstance(cell, float | np.floating | Decimal):
+def is_missing(cell: Any) -> bool:
+    """Whether the object in a cell stands for none."""
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType", "MaskedConstant"):
+        return True  # those of pandas, and of masked arrays
+    if isinstance(cell, float | np.floating):
         return bool(cell != cell)
+    if isinstance(cell, Decimal):
+        return cell.is_nan()  # a signalling one cannot be compared
     return isinstance(cell, np.datetime64 | np.timedelta64) and bool(np.isnat(cell))
 
 
@@ -310,6 +331,25 @@ def _unlike(cells: list[Any], kinds: dict[type, str], where: str) -> InputError:
     return InputError(f"{where} holds {one}, and {other}: make all of its cells of one kind")
 
 
+def may_be_rounded(values: np.ndarray) -> bool:
+    """Whether some of the numbers are so large that others are the same as floats."""
+    return bool((np.abs(values) >= _EXACT).any())
+
+
+def _is_float(kind: type) -> bool:
+    return issubclass(kind, float | np.floating)
+
+
+def _whole(cells: list[Any]) -> list[Any] | None:
+    """The cells as whole numbers, if all are, and one of them is too large for a float."""
+    seen = [cell for cell in cells if cell is not None]
+    if not any(is_inexact(cell) for cell in seen if not _is_float(type(cell))):
+        return None
+    if any(cell != int(cell) for cell in seen):
+        return None
+    return [None if cell is None else int(cell) for cell in cells]
+
+
 def _read_names(cells: list[Any]) -> Content:
     """Texts, or whole numbers that are too large to be any; None is missing."""
     levels = [cell for cell in dict.fromkeys(cells) if cell is not None]
@@ -318,7 +358,7 @@ def _read_names(cells: list[Any]) -> Content:
     return Content("level", codes, [_plain(level) for level in levels])
 
 
-def _as_floats(cells: list[Any]) -> np.ndarray:
+def as_floats(cells: list[Any]) -> np.ndarray:
     values = np.full(len(cells), np.nan)
     for row, cell in enumerate(cells):
         try:
@@ -329,13 +369,32 @@ def _as_floats(cells: list[Any]) -> np.ndarray:
     return values
 
 
+def _read_times(cells: list[Any], where: str) -> np.ndarray:
+    """Dates, or durations, as days; those of NumPy, and of pandas, have units."""
+    days = np.full(len(cells), np.nan)
+    of_unit: dict[Any, dict[int, Any]] = {}
+    for row, cell in enumerate(cells):
+        cell = with_unit(cell)
+        if isinstance(cell, np.generic):
+            of_unit.setdefault(cell.dtype, {})[row] = cell
+        elif isinstance(cell, timedelta):
+            days[row] = cell / _DAY
+        elif cell is not None:
+            days[row] = _date(row, cell, where)
+    for dtype, own in of_unit.items():
+        days[[*own]] = _as_days(np.array([*own.values()], dtype=dtype), where, [*own])
+    return days
+
+
+def with_unit(cell: Any) -> Any:
+    """A date or duration of pandas as NumPy has it, so that far ones can be told."""
+    for name in ("to_datetime64", "to_timedelta64"):
+        if hasattr(cell, name):
+            return getattr(cell, name)()
+    return cell
+
+
 def _date(row: int, cell: Any, where: str) -> float:
-    if cell is None:
-        return np.nan
-    if isinstance(cell, np.datetime64):
-        cell = cell.astype("M8[us]").item()
-    if isinstance(cell, int):  # what NumPy makes of a date that Python does not have
-        raise _beyond_calendars(where, row)
     if not isinstance(cell, datetime):
         return float(cell.toordinal() - _EPOCH.toordinal())
     try:
@@ -344,11 +403,3 @@ def _date(row: int, cell: Any, where: str) -> float:
         return (cell - _EPOCH) / _DAY
     except OverflowError as error:
         raise _beyond_calendars(where, row) from error
-
-
-def _length(cell: Any) -> float:
-    if cell is None:
-        return np.nan
-    if isinstance(cell, np.timedelta64):
-        return float(cell / np.timedelta64(1, "D"))
-    return cell / _DAY

@@ -50,6 +50,7 @@ from .cells import (
     as_times,
     first,
     is_inexact,
+    levels_of,
     plain_number,
     shown,
 )
@@ -115,7 +116,7 @@ class Column:
     # --- cells ------------------------------------------------------------------------------------
 
     def encode(self, content: Content) -> tuple[Parts, bool]:
-        """The cells as compiled code reads them, and whether some are outside of the family."""
+        """The cells as numbers, and whether some are outside of the family."""
         if self.family == "ignored":
             return {}, False
         self._refuse_other_kinds(content)
@@ -187,6 +188,9 @@ class Column:
             return self._lookup(content.levels)[content.values]
         if self.is_text:  # then all cells are missing
             return np.full(len(content.values), -1, dtype=np.int32)
+        if any(map(is_inexact, self.levels)):  # as floats, some would be the same
+            exact = levels_of(content)
+            return self._lookup(exact.levels)[exact.values]
         if self._table is not None:
             low, table = self._table
             offset = content.values - low

@@ -39,7 +39,7 @@ def write_atomically(
     path : path
         The file to write.
     mode : {"w", "wb"}
-        Text, in UTF-8, or bytes.
+        Text, in UTF-8, or bytes. Halves of characters, which UTF-8 cannot hold, are escaped.
 
     Yields
     ------
@@ -73,9 +73,10 @@ def write_atomically(
     except OSError as error:
         error.filename = os.fspath(path)  # the name that the caller knows
         raise
-    encoding = "utf-8" if mode == "w" else None
+    encoding, errors = ("utf-8", "backslashreplace") if mode == "w" else (None, None)
     try:
-        with open(descriptor, mode, encoding=encoding, closefd=fcntl is None) as file:
+        closing = fcntl is None
+        with open(descriptor, mode, encoding=encoding, errors=errors, closefd=closing) as file:
             if old is not None:
                 os.chmod(temporary, permissions)  # also what the umask took away
             yield file

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from decimal import Decimal
 from importlib import import_module
 from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..exceptions import InputError, MissingExtraError
-from .cells import Content, read_array, read_integers, read_levels, read_objects, refusal, shown
+from .cells import (
+    Content,
+    may_be_rounded,
+    read_array,
+    read_integers,
+    read_levels,
+    read_objects,
+    refusal,
+    shown,
+)
 
 BACKENDS = ("pandas", "polars", "pyarrow", "array", "dicts")
 _TABLES = "a data frame, an array with two axes, or a list of dicts or of lists"
@@ -128,18 +139,99 @@ def check_table(X: Any) -> Table:
     raise InputError(f"X is a {type(X).__name__}: expected {_TABLES}")
 
 
+# --- vectors, and columns of any library ----------------------------------------------------------
+
+
+def cells_of(y: Any, what: str) -> list[Any] | np.ndarray:
+    """The cells of a vector as they are: an array of a type of NumPy's, or a list of objects.
+
+    Whole numbers beside missing cells stay whole: as floats, large ones would be rounded.
+    """
+    if isinstance(y, np.ndarray):
+        return _cells_of_array(y, what)
+    for backend, kinds, read in (
+        ("pandas", ("Series", "Index", "api.extensions.ExtensionArray"), _cells_of_pandas),
+        ("polars", ("Series",), _cells_of_polars),
+        ("pyarrow", ("Array", "ChunkedArray"), _cells_of_arrow),
+    ):
+        library = sys.modules.get(backend)
+        if library and any(isinstance(y, attrgetter(kind)(library)) for kind in kinds):
+            return read(y)
+    if hasattr(y, "to_native"):  # of narwhals
+        return cells_of(y.to_native(), what)
+    if sp.issparse(y):
+        raise InputError(f"{what} is a sparse matrix: give it as an array, by toarray()")
+    if hasattr(y, "__array__"):
+        return _cells_of_array(np.asarray(y), what)
+    if isinstance(y, str | bytes | Mapping | Set) or not isinstance(y, Collection):
+        raise InputError(f"{what} should be a 1d array or a list, got {shown(y)}")
+    return list(y)
+
+
+def _cells_of_array(y: np.ndarray, what: str) -> list[Any] | np.ndarray:
+    if y.ndim != 1:
+        raise InputError(f"{what} should be a 1d array, got an array of shape {y.shape} instead.")
+    y = unmasked(y)
+    return y.tolist() if y.dtype.kind in "OT" else y
+
+
+def _cells_of_pandas(y: Any) -> list[Any] | np.ndarray:
+    return np.asarray(y) if _kind_of_numpy(y.dtype) else y.tolist()
+
+
+def _kind_of_numpy(dtype: Any) -> bool:
+    """Whether a column of pandas is an array of NumPy, or can be without loss."""
+    if type(dtype).__name__ == "SparseDtype":
+        return _kind_of_numpy(dtype.subtype)
+    return isinstance(dtype, np.dtype) and dtype.kind != "O"
+
+
+def _cells_of_polars(y: Any) -> list[Any] | np.ndarray:
+    unit = getattr(y.dtype, "time_unit", None)  # of times, which as lists lose their nanoseconds
+    return y.to_numpy() if unit and not getattr(y.dtype, "time_zone", None) else y.to_list()
+
+
+def _cells_of_arrow(y: Any) -> list[Any] | np.ndarray:
+    import pyarrow as pa
+
+    unit = pa.types.is_duration(y.type) or pa.types.is_timestamp(y.type)
+    return np.asarray(y) if unit and not getattr(y.type, "tz", None) else y.to_pylist()
+
+
+def columns_of(frame: Any) -> tuple[list[Any], Callable[[int], Any]] | None:
+    """The names of the columns of a data frame, and what gives each; None if it is no frame."""
+    if hasattr(frame, "to_native"):  # of narwhals
+        frame = frame.to_native()
+    if hasattr(frame, "schema") and hasattr(frame, "column"):
+        return list(frame.schema.names), frame.column
+    if not hasattr(frame, "columns"):
+        return None
+    if hasattr(frame, "iloc"):
+        return list(frame.columns), lambda j: frame.iloc[:, j]
+    if hasattr(frame, "to_series"):
+        return list(frame.columns), frame.to_series
+    values = np.asarray(frame)
+    return list(frame.columns), lambda j: values[:, j]
+
+
 # --- arrays and lists -----------------------------------------------------------------------------
+
+
+def unmasked(X: np.ndarray) -> np.ndarray:
+    """A plain array, in which cells that were masked are None, or NaT."""
+    mask = np.ma.getmask(X)
+    X = np.asarray(X)
+    if mask is not np.ma.nomask:
+        X = X.copy() if X.dtype.kind in "mM" else X.astype(object)
+        X[mask] = None
+    return X
 
 
 def _open_array(X: Any) -> Table:
     if X.dtype.kind == "c":
         raise InputError(f"Complex data not supported: X holds {X.dtype}")
     check_shape(X.shape)
-    mask = np.ma.getmask(X)
-    X = np.asarray(X)
-    if mask is not np.ma.nomask:
-        X = X.astype(object)
-        X[mask] = None
+    X = unmasked(X)
     return Table("array", None, X.shape, lambda j: X[:, j], read_array)
 
 
@@ -227,6 +319,8 @@ def _read_polars(column: Any, where: str) -> Content:
         return read_integers(column.fill_null(0).to_numpy(), missing)
     if dtype.is_numeric() or dtype == pl.Boolean:
         values = column.cast(pl.Float64).to_numpy()
+        if dtype.is_decimal() and may_be_rounded(values):
+            return read_objects(column.to_list(), where)
         return Content("bool", values) if dtype == pl.Boolean else read_array(values, where)
     if dtype.is_nested() or dtype in (pl.Time, pl.Binary):
         raise refusal(where, dtype)
@@ -256,9 +350,12 @@ def _read_arrow(column: Any, where: str) -> Content:
     if kind.is_nested(dtype) or kind.is_time(dtype):
         raise refusal(where, dtype)
     try:
-        if kind.is_decimal(dtype):
-            column = column.cast(pa.float64())
-        return read_array(column.to_numpy(zero_copy_only=False), where)
+        if not kind.is_decimal(dtype):
+            return read_array(column.to_numpy(zero_copy_only=False), where)
+        values = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        if may_be_rounded(values):
+            return read_objects(column.to_pylist(), where)
+        return read_array(values, where)
     except pa.ArrowException as error:
         raise refusal(where, dtype) from error
 
@@ -316,19 +413,18 @@ def make_table(backend: str, names: Sequence[str | int], columns: Sequence[np.nd
         raise MissingExtraError(
             f"the table to be made is one of {backend}, as that of the fit: pip install {backend}"
         ) from error
-    if backend == "pandas":
-        pairs = zip(names, columns, strict=True)
-        series = {name: _as_series(library, column) for name, column in pairs}
-        return library.DataFrame(series)
-    if backend == "polars":
-        listed = (column.tolist() if column.dtype == object else column for column in columns)
-        texts = map(str, names)
-        return library.DataFrame(
-            [library.Series(n, c, nan_to_null=True) for n, c in zip(texts, listed, strict=True)]
-        )
-    return library.table(
-        [library.array(column, from_pandas=True) for column in columns], names=list(map(str, names))
-    )
+    try:
+        if backend == "pandas":
+            table = library.DataFrame({j: _as_pandas(library, c) for j, c in enumerate(columns)})
+            table.columns = library.Index(names, dtype=None if are_texts(names) else object)
+            return table
+        texts = list(map(str, names))
+        if backend == "polars":
+            pairs = zip(texts, columns, strict=True)
+            return library.DataFrame([_as_polars(library, *pair) for pair in pairs])
+        return library.table([_as_arrow(library, column) for column in columns], names=texts)
+    except (OverflowError, TypeError, ValueError) as error:  # one that came later, of another kind
+        raise InputError(f"a cell or name has no place in a table of {backend}: {error}") from error
 
 
 def _as_objects(column: np.ndarray) -> list[Any]:
@@ -336,10 +432,54 @@ def _as_objects(column: np.ndarray) -> list[Any]:
     return [None if cell != cell else cell for cell in column.tolist()]
 
 
-def _as_series(pd: Any, column: np.ndarray) -> Any:
+def are_texts(cells: Iterable[Any]) -> bool:
+    """Whether cells that are strings can be written: half of a pair of characters cannot."""
+    try:
+        "".join(cell for cell in cells if isinstance(cell, str)).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _as_pandas(pd: Any, column: np.ndarray) -> Any:
     if column.dtype != object:
         return pd.Series(column)
     cells = column.tolist()
     kinds = set(map(type, cells)) - {type(None)}
     dtypes = {bool: "boolean", int: object}  # what pandas would make numbers of if one is missing
+    if kinds == {str} and not are_texts(cells):
+        return pd.Series(cells, dtype=object)
     return pd.Series(cells, dtype=dtypes.get(kinds.pop()) if len(kinds) == 1 else None)
+
+
+def _as_polars(pl: Any, name: str, column: np.ndarray) -> Any:
+    if column.dtype != object:
+        return pl.Series(name, column, nan_to_null=True)
+    cells = column.tolist()
+    return pl.Series(
+        name, cells, dtype=_holding(cells, ("Int64", "UInt64", "Int128", "UInt128"), pl)
+    )
+
+
+def _as_arrow(pa: Any, column: np.ndarray) -> Any:
+    if column.dtype != object:
+        return pa.array(column, from_pandas=True)
+    cells = column.tolist()
+    dtype = _holding(cells, ("int64", "uint64"), pa)
+    if dtype is None and any(type(cell) is int for cell in cells):  # of more bits than any type has
+        cells = [None if cell is None else Decimal(cell) for cell in cells]
+    return pa.array(cells, dtype)
+
+
+def _holding(cells: list[Any], names: Sequence[str], library: Any) -> Any:
+    """The first type that holds the cells, if they are whole numbers, and there is one."""
+    seen = [cell for cell in cells if cell is not None]
+    if set(map(type, seen)) != {int}:
+        return None
+    for name in names:
+        bits, signed = int(name.lower().lstrip("uint")), not name.lower().startswith("u")
+        low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if signed else (0, 2**bits)
+        if low <= min(seen) and max(seen) < high:
+            dtype = getattr(library, name)
+            return dtype() if library.__name__ == "pyarrow" else dtype
+    return None

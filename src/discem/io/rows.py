@@ -82,13 +82,21 @@ class SparseRows(NamedTuple):
         """Some of the rows; a slice of them is a view."""
         if isinstance(chosen, slice):
             first, last, _ = chosen.indices(self.n_rows)
-            stored = slice(self.indptr[first], self.indptr[last])
+            part = slice(self.indptr[first], self.indptr[last])
             ends = self.indptr[first : last + 1] - self.indptr[first]
-            return SparseRows(self.values[stored], self.indices[stored], ends)
-        sizes = np.diff(self.indptr)[chosen]
-        ends = np.concatenate([[0], np.cumsum(sizes)])
-        place = np.arange(ends[-1]) + np.repeat(self.indptr[:-1][chosen] - ends[:-1], sizes)
-        return SparseRows(self.values[place], self.indices[place], ends)
+            return SparseRows(self.values[part], self.indices[part], ends)
+        stored, ends = stored_of(self.indptr, chosen)
+        return SparseRows(self.values[stored], self.indices[stored], ends)
+
+
+def stored_of(indptr: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Which stored numbers are those of some rows, and where each of these rows begins."""
+    sizes = np.diff(indptr)[rows]
+    ends = np.zeros(len(rows) + 1, dtype=indptr.dtype)
+    np.cumsum(sizes, out=ends[1:])
+    stored = np.repeat(indptr[:-1][rows] - ends[:-1], sizes)
+    stored += np.arange(len(stored), dtype=stored.dtype)
+    return stored, ends
 
 
 class Rows(NamedTuple):
@@ -136,9 +144,11 @@ def joined(pieces: list[Any]) -> Any:
         return Rows(tuple(joined(list(part)) for part in parts))
     columns = list(zip(*pieces, strict=True))
     if kind is SparseRows:
-        begins = np.cumsum([0, *(len(piece.values) for piece in pieces[:-1])])
-        ends = [piece.indptr[1:] + begin for piece, begin in zip(pieces, begins, strict=True)]
-        columns[2] = ([0], *ends)
+        begins = np.cumsum([0, *(len(piece.values) for piece in pieces)])
+        narrow = np.int32 if begins[-1] < 2**31 else np.int64  # SciPy wants those of indices
+        pairs = zip(pieces, begins[:-1], strict=True)
+        ends = [(piece.indptr[1:] + begin).astype(narrow) for piece, begin in pairs]
+        columns[2] = (np.zeros(1, dtype=narrow), *ends)
     return kind(*(None if part[0] is None else np.concatenate(part) for part in columns))
 
 

@@ -38,9 +38,9 @@ def sums_of(model: Any, batch: Any, posterior: Any, weights: Any) -> list[tuple[
     """What the weights of a batch's rows say of the classes and of each block; it may be added."""
     weights = model.spread(weights, posterior)
     found: list[tuple[Any, ...]] = [(namespace_of(weights).sum(weights, axis=0),)]
-    for block, part in zip(model.blocks, batch, strict=True):
-        family = family_of(block)
-        found.append(family.gathered(block, family.expected(block, part, weights)))
+    for b, (block, part) in enumerate(zip(model.blocks, batch, strict=True)):
+        family, own = family_of(block), model.by_column(b, weights)
+        found.append(family.gathered(block, family.expected(block, part, own)))
     return found
 
 
@@ -52,8 +52,8 @@ def slope_of(model: Any, found: list[tuple[Any, ...]], n: float) -> tuple[Any, A
     alpha = classes.alpha / n
     gradients = [shares * xp.sum(sums) - sums - alpha * (1.0 - M * shares)]
     metrics = [shares * (1.0 + alpha * M)]
-    for block, own in zip(model.blocks, parts, strict=True):
-        counts = block.mass[:, None] * shares[None, :]
+    for b, (block, own) in enumerate(zip(model.blocks, parts, strict=True)):
+        counts = block.mass[:, None] * model.by_column(b, shares[None, :])
         gradient, metric = family_of(block).slope(block, own, counts, n)
         gradients += [xp.reshape(gradient[name], (-1,)) for name in gradient]
         metrics += [xp.reshape(metric[name], (-1,)) for name in gradient]

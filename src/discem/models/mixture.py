@@ -19,7 +19,7 @@ from ..families import Block, Family, Step, family_of, multiply
 from .classes import Classes, mean_classes
 
 NEGLIGIBLE = 0.01  # of what the prior moves in a step: a smaller weight teaches nothing
-_FARTHEST = 1e100  # how far a step may be said to move a score, if that is a number at all
+_FARTHEST = 1e300  # how far a step may be said to move a score, if that is a number at all
 
 
 class Moves(NamedTuple):
@@ -101,43 +101,76 @@ class Mixture:
         """``ln p(y, c, x)`` of each row and component, (n, M)."""
         shares = self.classes.shares
         a = namespace_of(shares).log(shares)[None, :]
-        for block, part in zip(self.blocks, batch, strict=True):
-            a = a + family_of(block).scores(block, part)
+        for b, (block, part) in enumerate(zip(self.blocks, batch, strict=True)):
+            a = a + self.by_component(b, family_of(block).scores(block, part))
         return a
 
     def scores(self, batch: tuple) -> tuple[Any, Any]:
-        """``ln p(y, x)``, (n, K), and the posterior of the components within classes, (n, M)."""
+        """``ln p(y, x)``, (n, K), and the posterior of the components within classes, (n, M).
+
+        Rows are side by side in memory, not components: sums over a few components are then sums
+        of long arrays.
+        """
         joint = self.joint(batch)
         if not self.is_mixed:
             return joint, None
+        xp, n = namespace_of(joint), joint.shape[0]
         place, there = self._places
-        xp = namespace_of(joint)
-        by_class = xp.take(joint, beside(place.ravel(), joint), axis=1)
-        by_class = xp.reshape(by_class, (joint.shape[0], *place.shape))
-        by_class = xp.where(beside(there, joint), by_class, xp.full_like(by_class, -np.inf))
-        top = xp.max(by_class, axis=2, keepdims=True)
+        even = bool(there.all())
+        by_class = joint.T if even else xp.take(joint.T, beside(place.ravel(), joint), axis=0)
+        by_class = xp.reshape(by_class, (*place.shape, n))
+        if not even:
+            taken = beside(there, joint)[:, :, None]
+            by_class = xp.where(taken, by_class, xp.full_like(by_class, -np.inf))
+        top = xp.max(by_class, axis=1, keepdims=True)
         posterior = xp.exp(by_class - top)
-        total = xp.sum(posterior, axis=2, keepdims=True)
-        posterior = xp.reshape(posterior / total, (joint.shape[0], -1))
-        kept = beside(np.flatnonzero(there.ravel()), joint)
-        return (top + xp.log(total))[:, :, 0], xp.take(posterior, kept, axis=1)
+        total = xp.sum(posterior, axis=1, keepdims=True)
+        posterior = xp.reshape(posterior / total, (-1, n))
+        if not even:
+            kept = beside(np.flatnonzero(there.ravel()), joint)
+            posterior = xp.take(posterior, kept, axis=0)
+        return (top + xp.log(total))[:, 0, :].T, posterior.T
 
     def spread(self, weights: Any, posterior: Any) -> Any:
         """The weights of classes, (n, K), as those of their components, (n, M)."""
         if posterior is None:
             return weights
         xp = namespace_of(weights)
-        return xp.take(weights, beside(self.code, weights), axis=1) * posterior
+        return xp.take(weights.T, beside(self.code, weights), axis=0).T * posterior
+
+    def columns_of(self, b: int) -> np.ndarray | None:
+        """Which column of block b each component has, (M,); None: each has its own.
+
+        A model in which components share columns says here which, and need say nothing else.
+        """
+        return None
+
+    def by_component(self, b: int, numbers: Any) -> Any:
+        """Numbers of the columns of block b, (n, C), as those of the components, (n, M)."""
+        columns = self.columns_of(b)
+        if columns is None:
+            return numbers
+        return namespace_of(numbers).take(numbers, beside(columns, numbers), axis=1)
+
+    def by_column(self, b: int, numbers: Any) -> Any:
+        """Numbers of the components, (n, M), summed for the columns of block b, (n, C)."""
+        columns = self.columns_of(b)
+        if columns is None:
+            return numbers
+        member = columns[:, None] == np.arange(int(columns.max()) + 1)
+        return numbers @ beside(member.astype(np.float64), numbers)
 
     def leverage(self, batch: tuple, posterior: Any, weights: Any, moves: Moves) -> Any:
         """How far a step of weight 1 would move the scores of the row, (n, K); None: no need."""
         weights, step = self.spread(weights, posterior), self._step(moves)
-        total = None
-        for block, part in zip(self.blocks, batch, strict=True):
-            least = NEGLIGIBLE * moves.floor
-            own = family_of(block).leverage(block, part, weights, step, least)
+        total, least = None, NEGLIGIBLE * moves.floor
+        for b, (block, part) in enumerate(zip(self.blocks, batch, strict=True)):
+            family, own = family_of(block), self.by_column(b, weights)
+            tied = self.columns_of(b) is not None
+            step_of = self._step(moves, b) if tied else step
+            own = family.leverage(block, part, own, step_of, least)
             if own is not None:
-                xp = namespace_of(own)
+                xp, own = namespace_of(own), self.by_component(b, own)
                 own = xp.where(own < _FARTHEST, own, xp.full_like(own, _FARTHEST))
                 total = own if total is None else total + own
         if posterior is None or total is None:
@@ -150,17 +183,21 @@ class Mixture:
         """The model after one step, and how many factors had theirs shortened."""
         weights, step = self.spread(weights, posterior), self._step(moves)
         blocks, shortened = [], 0
-        for block, part in zip(self.blocks, batch, strict=True):
-            family = family_of(block)
-            found = family.expected(block, part, weights, NEGLIGIBLE * moves.floor)
-            block, short = family.moved(block, found, step)
+        for b, (block, part) in enumerate(zip(self.blocks, batch, strict=True)):
+            family, own = family_of(block), self.by_column(b, weights)
+            found = family.expected(block, part, own, NEGLIGIBLE * moves.floor)
+            tied = self.columns_of(b) is not None
+            block, short = family.moved(block, found, self._step(moves, b) if tied else step)
             blocks.append(block)
             shortened += short
         classes, short = self.classes.moved(namespace_of(weights).sum(weights, axis=0), step)
         return self._replace(classes=classes, blocks=tuple(blocks)), shortened + short
 
-    def _step(self, moves: Moves) -> Step:
+    def _step(self, moves: Moves, b: int | None = None) -> Step:
+        """The step of the components, or of the columns of block b."""
         shares = self.classes.shares
+        if b is not None:
+            shares = self.by_column(b, shares[None, :])[0]
         strength = max(family_of(block).strength(block) for block in self.blocks)
         slowness = moves.projection.slowness(moves.pull * strength, shares)
         return Step(shares, slowness, *moves)
@@ -251,10 +288,11 @@ class Mixture:
 
     def mean_of(self, models: list[Any], shares: np.ndarray) -> Any:
         """The mean of models like this one without averages, over expected statistics."""
-        by_component = [model.classes.shares for model in models]
         blocks = tuple(
-            family_of(own[0]).mean_of(list(own), shares, by_component)
-            for own in zip(*(model.blocks for model in models), strict=True)
+            family_of(own[0]).mean_of(
+                list(own), shares, [m.by_column(b, m.classes.shares[None, :])[0] for m in models]
+            )
+            for b, own in enumerate(zip(*(model.blocks for model in models), strict=True))
         )
         classes = mean_classes([model.classes for model in models], shares)
         return self._replace(classes=classes, blocks=blocks, weight=0.0)
@@ -269,9 +307,11 @@ class Mixture:
         check_number("weight of the average", self.weight, least=0.0, kind=float)
         demand(isinstance(self.blocks, tuple) and self.blocks, "it has no blocks")
         sizes = n_features if len(self.blocks) > 1 else (n_features,)
-        for block, size in zip(self.blocks, sizes, strict=True):
+        for b, (block, size) in enumerate(zip(self.blocks, sizes, strict=True)):
             demand(isinstance(block, Block), "one of its blocks is none")
-            family_of(block).check(block, int(self.first[-1]), size, averages)
+            columns = self.columns_of(b)
+            width = int(self.first[-1] if columns is None else columns.max() + 1)
+            family_of(block).check(block, width, size, averages)
 
 
 def perturbed(model: Any, components: np.ndarray, rng: Any) -> Any:

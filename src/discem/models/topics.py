@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from .._checks import check_count, check_number, demand
+from .._checks import check_array, check_count, check_number, demand
 from .._kinds import savable
 from ..families import Step, words
-from ..families.words import Documents
+from ..families._documents import Documents
 from ..targets import Targets
 from ._cvb0 import explain
 from .classes import ClassPrior, start_classes
@@ -41,8 +41,8 @@ class Cvb0(NamedTuple):
 
     def explain(self, p: np.ndarray, documents: Documents, alpha: float) -> tuple:
         """``ln p(d | y)``, (n, K), and the expected tokens of each stored word, (nnz, K, T)."""
-        counts = documents.counts
-        return explain(p, counts.data, counts.indices, counts.indptr, alpha, self.sweeps)
+        stored = documents.values, documents.place, documents.indptr
+        return explain(p, *stored, alpha, self.sweeps)
 
 
 @savable
@@ -59,8 +59,8 @@ class Gibbs(NamedTuple):
         """``ln p(d | y)``, (n, K), and the expected tokens of each stored word, (nnz, K, T)."""
         from ..paper.sampler import gibbs
 
-        counts, table = documents.counts, np.ascontiguousarray(p.transpose(0, 2, 1))
-        stored = counts.indptr, counts.indices, counts.data
+        table = np.ascontiguousarray(p.transpose(0, 2, 1))
+        stored = documents.indptr, documents.place, documents.values
         scores, tokens = gibbs(table, *stored, alpha, self.sweeps, self.seed, documents.words)
         return scores, tokens.transpose(0, 2, 1)
 
@@ -93,22 +93,28 @@ class Topics(Mixture):
         """``ln p(y, d)``, (n, K), and the expected tokens of each stored word, (nnz, K, T)."""
         (documents,) = batch
         (block,) = self.blocks
-        p = _FAMILY.cells(block, documents.words) / block.values["total"]
+        p = _FAMILY.cells(block, documents) / block.values["total"]
         p = p.reshape(len(documents.words), self.n_classes, self.n_topics)
         found, tokens = self.inference.explain(p, documents, self.alpha)
         return found + np.log(self.classes.shares), tokens
 
     def leverage(self, batch: tuple, posterior: Any, weights: Any, moves: Moves) -> np.ndarray:
-        """By class: sum over its topics of t^2 / count, counts as they are after the step."""
-        (documents,) = batch
+        """By class: sum over its topics of t^2 / count - length^2 / total, as the step leaves them.
+
+        Each document by itself; the length is that in the topic. See `WordsFamily.leverage`.
+        """
+        (documents,), (n, K), T = batch, weights.shape, self.n_topics
         pairs = self._pairs(documents, posterior, weights, moves)
-        cells = _FAMILY.cells(self.blocks[0], documents.words)
-        own = cells.reshape(-1, self.n_topics)[pairs.row]
+        cells = _FAMILY.cells(self.blocks[0], documents)
+        own = cells.reshape(-1, T)[pairs.row]
         size = np.abs(pairs.weight)[:, None]
         change = (pairs.tokens**2 / (own + size * pairs.tokens)).sum(axis=1)
-        n, K = weights.shape
         place = pairs.document * K + pairs.row % K
-        return np.bincount(place, change, minlength=n * K).reshape(n, K)
+        found = np.bincount(place, change, minlength=n * K).reshape(n, K)
+        for t, total in enumerate(self.blocks[0].values["total"].reshape(K, T).T):
+            length = np.bincount(place, pairs.tokens[:, t], minlength=n * K).reshape(n, K)
+            found -= length**2 / (total + np.abs(weights) * length)
+        return np.maximum(found, 0.0)
 
     def moved(self, batch: tuple, posterior: Any, weights: Any, moves: Moves) -> tuple[Any, int]:
         (documents,) = batch
@@ -117,21 +123,20 @@ class Topics(Mixture):
         tokens = pairs.weight[:, None] * pairs.tokens.astype(np.float64)
         ends = np.arange(len(tokens) + 1, dtype=np.int32)
         scatter = sp.csc_array((np.ones(len(tokens)), pairs.row, ends), shape=(u * K, len(tokens)))
-        sums = (scatter @ tokens).reshape(u, -1)
+        sums = (scatter @ tokens).reshape(u, K * self.n_topics)
         shares = self.classes.shares
         step = Step(shares, np.ones_like(shares), *moves)
-        block, shortened = _FAMILY.moved(self.blocks[0], (documents.words, sums), step)
+        block, shortened = _FAMILY.moved(self.blocks[0], (documents, sums), step)
         classes, short = self.classes.moved(weights.sum(axis=0), step)
         return self._replace(classes=classes, blocks=(block,)), shortened + short
 
     def _pairs(self, documents: Documents, tokens: Any, weights: Any, moves: Moves) -> Pairs:
         """What is to be moved: after some epochs few documents have anything to say of a class."""
-        K, counts = self.n_classes, documents.counts
-        sizes = np.diff(counts.indptr)
+        K, sizes = self.n_classes, np.diff(documents.indptr)
         heard = np.abs(weights) > NEGLIGIBLE * moves.floor
         k, j = np.nonzero(np.repeat(heard.T, sizes, axis=1))
         document = np.repeat(np.arange(len(weights)), sizes)[j]
-        row = (counts.indices[j] * K + k).astype(np.int32)  # SciPy checks wider ones each time
+        row = (documents.place[j] * K + k).astype(np.int32)  # SciPy checks wider ones each time
         return Pairs(row, document, weights[document, k], tokens[j, k])
 
     def with_classes(self, order: np.ndarray, mass: float) -> Any:
@@ -149,6 +154,7 @@ class Topics(Mixture):
         check_number("weight of the average", self.weight, least=0.0, kind=float)
         demand(len(self.blocks) == 1, "its topics have no words")
         T = len(self.blocks[0].values["total"]) // n_classes
+        check_array("first", self.first, (n_classes + 1,), dtype=np.int64)
         same = np.array_equal(self.first, np.arange(n_classes + 1) * T) and T > 0
         demand(same, "its topics are not those of its classes")
         _FAMILY.check(self.blocks[0], n_classes * T, n_features, averages)

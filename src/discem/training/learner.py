@@ -77,6 +77,7 @@ class Learner:
         self.history: list[Record] = []
         self.stream: Record = {}  # the means of all batches of a stream, and their sums
         self._model: Any = None
+        self._own: Any = None  # the last state whose arrays are known to be its own
 
     @property
     def model(self) -> Any:
@@ -114,7 +115,8 @@ class Learner:
 
     def own(self) -> None:
         """Let the state be in memory that may be written to; a pickle may have come with a file."""
-        self.state, self._model = owned(self.state), None
+        if self.state is not self._own:  # a stream of single rows would ask for each of them
+            self.state, self._model = owned(self.state), None
 
     def average(self) -> None:
         """Keep a running average from now on, if there is none."""
@@ -142,6 +144,7 @@ class Learner:
             self.state, self.rule, self.t, data, order, figures, self._chunk(data.rows)
         ):
             self.state, self.t, self._model = done.state, done.t, None
+            self._own = self.state
             if show is not None:
                 show(done.rows, figures)
         return figures
@@ -233,7 +236,7 @@ class Learner:
             demand(isinstance(value, int | float), f"{name} of the stream is not a number")
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_model": None}  # it follows from the state
+        return self.__dict__ | {"_model": None, "_own": None}  # they follow from the state
 
     def to_fields(self) -> dict[str, Any]:
         """What a file says of a learner: all but the engine and the time it took.

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..engines import Data, Rule
+from ..engines import Data, Rule, one_thread_each
 from ..engines.sequential import add_figures
 from ..figures import FIGURES
 from ..io.rows import joined
@@ -34,8 +35,10 @@ _TINY = 1e-12
 _ROUNDING = 1e-6  # nats a row
 _OF_A_PART, _OF_A_STAGE = 4, 2  # the share of the steps left that it may take is one over this
 _AT_ONCE, _KEPT = 1 << 17, 1 << 23  # cells to work on at a time, and to keep the statistics of
-_COPIES, _MANY_COPIES, _FEW = 4, 8, 1000  # of rows with hidden cells; more where rows are few
+_COPIES = 2  # of rows with hidden cells
 _AS_THEY_ARE = 0.35  # the weight of the rows themselves
+_FRESH = 5  # steps, after which other cells are hidden
+_AVERAGED = 4  # draws of hidden cells whose last models are averaged
 _FIRST, _GROWTH = 2_000, 4  # rows of the first part of large data, and how much larger the next is
 _OF_A_CLASS = 20  # rows of each class, at least, in every part
 
@@ -51,14 +54,26 @@ class Place(NamedTuple):
     figures: np.ndarray  # of a pass over the rows
 
 
-class Passes:
-    """Passes over the same rows; few rows keep their statistics from one pass to the next."""
+class Seen(NamedTuple):
+    """What a pass has found in some of the rows."""
 
-    def __init__(self, model: Any, rule: Rule, data: Data):
+    loss: float
+    sums: list[tuple]  # see `sums_of`
+    figures: np.ndarray
+
+
+class Passes:
+    """Passes over the same rows; few rows keep their statistics from one pass to the next.
+
+    With `jobs`, threads look at rows at the same time; what they find is added up in one order.
+    """
+
+    def __init__(self, model: Any, rule: Rule, data: Data, jobs: int = 1):
         self.rule, self.data = rule, data
         self.weight = max(float(data.weights.sum()), 1e-300)
         size = max(int(_AT_ONCE * data.rows.n_rows / max(data.rows.n_cells, 1)), 256)
         self.cuts = [slice(i, i + size) for i in range(0, data.rows.n_rows, size)]
+        self.jobs = min(jobs, len(self.cuts))
         self.kept = [self._read(model, cut) for cut in self.cuts] if self._keeps else []
 
     @property
@@ -71,37 +86,56 @@ class Passes:
 
     def look(self, model: Any, vector: np.ndarray | None = None) -> Place:
         """Take a pass over the rows."""
-        loss, figures = 0.0, np.zeros(len(FIGURES))
-        found: Any = None
-        for i, cut in enumerate(self.cuts):
-            some, batch = self.kept[i] if self.kept else self._read(model, cut)
-            judged = judge(self.rule.loss, model, batch, some.targets)
-            add_figures(figures, judged, some)
-            weights = judged.weights * (some.weights / self.weight)[:, None]
-            more = sums_of(model, batch, judged.posterior, weights)
-            found = more if found is None else _added(found, more)
-            loss += float(some.weights @ judged.losses)
-        value = loss / self.weight + model.penalty() / self.rule.n
-        gradient, metric = slope_of(model, found, self.rule.n)
+        places = range(len(self.cuts))
+        if self.jobs == 1:
+            seen = _added(self._look(model, place) for place in places)
+        else:
+            with one_thread_each(), ThreadPoolExecutor(self.jobs) as pool:
+                seen = _added(pool.map(lambda place: self._look(model, place), places))
+        value = seen.loss / self.weight + model.penalty() / self.rule.n
+        gradient, metric = slope_of(model, seen.sums, self.rule.n)
         vector = vector_of(model) if vector is None else vector
         value = value if np.isfinite(value) else np.inf
-        return Place(model, vector, value, gradient, metric, figures)
+        return Place(model, vector, value, gradient, metric, seen.figures)
+
+    def _look(self, model: Any, place: int) -> Seen:
+        some, batch = self.kept[place] if self.kept else self._read(model, self.cuts[place])
+        judged = judge(self.rule.loss, model, batch, some.targets)
+        figures = np.zeros(len(FIGURES))
+        add_figures(figures, judged, some)
+        weights = judged.weights * (some.weights / self.weight)[:, None]
+        sums = sums_of(model, batch, judged.posterior, weights)
+        return Seen(float(some.weights @ judged.losses), sums, figures)
 
 
-def _added(found: list[tuple], more: list[tuple]) -> list[tuple]:
-    pairs = zip(found, more, strict=True)
-    return [tuple(a + b for a, b in zip(own, other, strict=True)) for own, other in pairs]
+def _added(found: Iterable[Seen]) -> Seen:
+    """What was found in all rows; later finds are added to the first."""
+    first, *others = found
+    for each in others:
+        pairs = zip(first.sums, each.sums, strict=True)
+        sums = [tuple(a + b for a, b in zip(own, other, strict=True)) for own, other in pairs]
+        first = Seen(first.loss + each.loss, sums, first.figures + each.figures)
+    return first
 
 
 class Descent:
     """Steps of all rows, each from the best place so far; each costs one pass over the rows."""
 
-    def __init__(self, model: Any, rule: Rule, data: Data):
-        self.passes = Passes(model, rule, data)
+    def __init__(self, model: Any, rule: Rule, data: Data, jobs: int = 1):
+        self.passes = Passes(model, rule, data, jobs)
         self.here = self.passes.look(model)
         self.values = [self.here.value]
         self.conjugate, self.quasi, self.calm = Conjugate(self.here), QuasiNewton(), 0
         self.ended = False  # whether no step gains anything more
+
+    def turn_to(self, data: Data) -> None:
+        """Go on with other rows of the same kind; what was learnt of the curvature still holds."""
+        here = self.here
+        self.passes = Passes(here.model, self.passes.rule, data, self.passes.jobs)
+        self.here = self.passes.look(here.model, here.vector)
+        shift = self.here.value - here.value
+        self.values = [value + shift for value in self.values]
+        self.ended = False
 
     def step(self) -> None:
         """Try one step, and take it if it is downhill."""
@@ -214,11 +248,10 @@ class QuasiNewton:
 
 
 def with_holes(data: Data, hide: Any, rng: Any) -> Data:
-    """The rows as they are, and copies of them in which cells are hidden, once and for all."""
-    copies = _MANY_COPIES if data.rows.n_rows < _FEW else _COPIES
-    hidden = [hide(data.rows, rng, complete=0.0) for _ in range(copies)]
-    times, share = 1 + copies, (1.0 - _AS_THEY_ARE) / copies
-    weights = [_AS_THEY_ARE * data.weights] + [share * data.weights] * copies
+    """The rows as they are, and copies of them in which cells are hidden."""
+    hidden = [hide(data.rows, rng, complete=0.0) for _ in range(_COPIES)]
+    times, share = 1 + _COPIES, (1.0 - _AS_THEY_ARE) / _COPIES
+    weights = [_AS_THEY_ARE * data.weights] + [share * data.weights] * _COPIES
     codes, given = data.targets
     given = given if data.targets.plain else np.tile(given, (times, 1))
     targets = Targets(np.tile(codes, times), given)
@@ -256,26 +289,31 @@ def descend(
     When all phases are done the learner has the best state at the end of any, or the start, judged
     by all rows and by the loss itself.
     """
-    start, rule, begun = learner.model, learner.rule, learner.epochs
+    start, rule, begun, jobs = learner.model, learner.rule, learner.epochs, _jobs(learner)
     stages = rule.loss.smoothed() if hasattr(rule.loss, "smoothed") else (rule.loss,)
 
-    def steps(loss: Any, rows: Data, tol: float | None, share: int) -> Iterator:
+    def source(own: Data) -> Any:
+        """Draws of the rows: the same each time, or with other cells hidden."""
+        return (lambda: own) if hide is None else (lambda: with_holes(own, hide, rng))
+
+    def steps(loss: Any, rows: Any, tol: float | None, share: int) -> Iterator:
         left = most - (learner.epochs - begun)
-        return _steps(learner, rule._replace(loss=loss), rows, tol, left // share)
+        own = rule._replace(loss=loss)
+        return _steps(learner, own, rows, hide is not None, tol, left // share)
 
     parts = list(parts_of(data, rng))
     for rows in parts:  # what is left to gain with few rows is noise of the sample
-        few = data.take(rows)
-        few = few if hide is None else with_holes(few, hide, rng)
-        yield False, steps(stages[0], few, None if tol is None else 3.0 * tol, _OF_A_PART)
-    every_row = data if hide is None else with_holes(data, hide, rng)
-    judge_all, best = Passes(start, rule, every_row), None
+        enough = None if tol is None else 3.0 * tol
+        yield False, steps(stages[0], source(data.take(rows)), enough, _OF_A_PART)
+    every_row = source(data)
+    judge_all, best = None, None
     if len(parts) or len(stages) > 1:
+        judge_all = Passes(start, rule, every_row(), jobs)
         best = judge_all.look(start)
     for loss in stages:
         last = loss is stages[-1]
         yield last, steps(loss, every_row, tol, 1 if last else _OF_A_STAGE)
-        if best is not None:
+        if judge_all is not None and best is not None:
             now = judge_all.look(learner.model)
             best = now if now.value < best.value else best
     if best is not None:
@@ -283,20 +321,42 @@ def descend(
 
 
 def _steps(
-    learner: Learner, rule: Rule, data: Data, tol: float | None, most: int
+    learner: Learner, rule: Rule, draw: Any, varies: bool, tol: float | None, most: int
 ) -> Iterator[tuple[dict[str, Any], float]]:
-    """Steps until there is no more to gain."""
+    """Steps until there is no more to gain.
+
+    Where cells are hidden the rows vary: a model that fits one draw of them well is not the best of
+    others. So every few steps there is a new draw, and the models that the last ones led to are
+    averaged.
+    """
     if most < 1:
         return
-    descent, order = Descent(learner.model, rule, data), np.arange(data.rows.n_rows)
-    for _ in range(most):
+    start, jobs = learner.model, _jobs(learner)
+    descent = Descent(start, rule, draw(), jobs)
+    order = np.arange(descent.passes.data.rows.n_rows)
+    ends: deque[np.ndarray] = deque(maxlen=_AVERAGED - 1)
+    for step in range(most):
+        if varies and step and step % _FRESH == 0:
+            ends.append(descent.here.vector)
+            descent.turn_to(draw())
         begun, before = time.perf_counter(), descent.here
         descent.step()
         if descent.here is not before:
             learner.accept(descent.here.model, len(order))
         length = float(descent.conjugate.length)
-        record = learner.put_on_record(before.figures, data, order, length, begun)
+        record = learner.put_on_record(before.figures, descent.passes.data, order, length, begun)
         record["objective"] = descent.here.value
         yield record, descent.left
-        if descent.ended or (tol is not None and descent.left <= tol):
-            return
+        if (descent.ended and not varies) or (tol is not None and descent.left <= tol):
+            break
+    if ends:
+        mean = np.mean([*ends, descent.here.vector], axis=0)
+        fresh = Passes(start, rule, draw(), jobs)
+        average = fresh.look(placed(descent.here.model, mean))
+        better = average.value < fresh.look(start).value
+        learner.accept(average.model if better else start, 0)
+
+
+def _jobs(learner: Learner) -> int:
+    """Threads to sum over rows with."""
+    return getattr(learner.engine, "n_jobs", 1)

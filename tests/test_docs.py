@@ -57,7 +57,7 @@ def test_documentation_does_not_need_the_signature_of_a_class():
         def __new__(cls, *args, **options):
             return super().__new__(cls, *args, **options)
 
-    assert "max_iter : int, default=100" in documented(Mine).__doc__
+    assert "max_iter : int, default=300" in documented(Mine).__doc__
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: e.__name__)

@@ -37,7 +37,6 @@ from discem import (
 )
 from discem.engines import Data
 from discem.exceptions import InputError
-from discem.families import FAMILIES
 from discem.targets import labels
 
 MODELS = [GaussianNB, MultinomialNB]

@@ -22,8 +22,8 @@ average : bool or "auto", default="auto"
     Predict with the running average of the parameters (weights growing like t^2). "auto" averages
     where it helps: under a discriminative loss.
 batch_size : int or "auto", default="auto"
-    Rows per step. With "auto", `fit` takes steps of all rows at once, with a line search, for models
-    of numbers and tables: training cannot end above its start. Streams take 16 rows a step, models
+    Rows per step. With "auto", `fit` takes steps of all rows at once, with a line search, for
+    models of numbers and tables: training cannot end above its start. Streams take 16 rows, models
     of words a number that depends on the data. Where `step` is given, or ``projection="check"``,
     "auto" is 1: the paper's algorithm.
 max_iter : int, default=300

@@ -130,7 +130,7 @@ def trained_apart(family, average, n_parts=3):
 
 def statistics(model):
     """Class counts, masses, N and N mu, whose set is convex."""
-    p, (means,), (counts,) = tiny.parameters(model)
+    _p, (means,), (counts,) = tiny.parameters(model)
     return model.classes.counts, model.features.mass, counts, counts * means
 
 

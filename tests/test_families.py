@@ -1,5 +1,7 @@
 """Laws of the families: densities, what is drawn, what is collected, the start."""
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -32,7 +34,10 @@ def test_densities_integrate_to_one(family):
     p = model.classes.shares
     low, high = (X.min() - 50, X.max() + 50) if family == "gaussian" else (1e-9, 300.0)
     for k in range(3):
-        density = lambda x, k=k: np.exp(tiny.scores(model, np.array([[x]]))[0, k])
+
+        def density(x, k=k):
+            return np.exp(tiny.scores(model, np.array([[x]]))[0, k])
+
         total, _ = quad(density, low, high, points=np.sort(X.ravel()), limit=500)
         assert total == pytest.approx(p[k], rel=1e-4)
 
@@ -90,7 +95,7 @@ def test_drawn_rows_are_as_expected(family):
         if name == "level":
             first = model.features.fixed["first"]
             own = np.hstack([own[:, [d]] == np.arange(b - a) for d, (a, b) in
-                             enumerate(zip(first[:-1], first[1:], strict=True))])  # fmt: skip
+                             enumerate(itertools.pairwise(first))])  # fmt: skip
         own = np.log(own) if name == "ln x" else own
         error = 5.0 * own.std(axis=0) / np.sqrt(len(own)) + 1e-9
         assert (np.abs(own.mean(axis=0) - expected[k]) < error).all()

@@ -52,8 +52,8 @@ class Rule(NamedTuple):
 
         `place` is that of each batch in the pass, which comes after a count of `t`.
         """
-        unit = max(float(rows.max(initial=1.0)), 1.0) if self.by_row else 1.0
-        number = t + (place + 1.0) * unit
+        # by row, what comes before are whole batches, however many of them are asked for at a time
+        number = t + (place * self.batch + rows if self.by_row else place + 1.0)
         rho, share = sizes_at(self.schedule, number), (number - self.since) ** 2
         if self.by_row:
             return rows * rho, rows * share

@@ -112,7 +112,8 @@ class Sequential:
             now = rule.grown(t + begin)
             some = order if now.batch == rule.most or now is rule else order[: _ALIKE * now.batch]
             some = order[begin : begin + len(some)]
-            for state, rows in take_steps(state, now, t + begin, data, some, figures, chunk):
+            for reached, rows in take_steps(state, now, t + begin, data, some, figures, chunk):
+                state = reached
                 yield Done(state, t + rule.counted(begin + rows), begin + rows)
             begin += max(len(some), 1)
 

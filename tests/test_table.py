@@ -513,6 +513,31 @@ def test_weights_of_classes_are_weights_of_rows(Model):
             Model(**options_of(Model)).fit(X, y, sample_weight=bad)
 
 
+def test_steps_of_a_stream_become_fewer_and_teach_as_much():
+    """Batches grow as the steps of rows become small: what is learnt is about the same."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=12_000)
+    X = pd.DataFrame(rng.normal(size=(12_000, 4)) + 0.5 * y[:, None], columns=list("abcd"))
+    one, other = (NaiveBayes(random_state=0, batch_size=size) for size in ("auto", 16))
+    for model in (one, other):
+        for begin in range(0, 10_000, 5_000):
+            model.partial_fit(X[begin : begin + 5_000], y[begin : begin + 5_000])
+    grown = one.learner_.rule.grown(10_000).batch
+    assert 64 < grown <= 4096 and other.learner_.rule.grown(10_000).batch == 16
+    assert one.learner_.t == other.learner_.t
+    found = [-model.predict_log_proba(X[10_000:]) for model in (one, other)]
+    losses = [each[np.arange(2000), y[10_000:]].mean() for each in found]
+    assert losses[0] < losses[1] + 0.01
+
+
+def test_components_that_no_rows_are_for_are_not_tried():
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(40), 5)
+    X = pd.DataFrame(rng.normal(size=(40, 3))[y] * 3 + rng.normal(size=(200, 3)))
+    model = TableClassifier(random_state=0, density=False).fit(X, y)
+    assert {trial["n_components"] for trial in model.chosen_["trials"]} == {1}
+
+
 def test_what_is_learnt_of_frequencies_and_temperatures():
     model, X, _ = fitted()
     before = model.predict_log_proba(X)

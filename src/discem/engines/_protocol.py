@@ -59,12 +59,17 @@ class Rule(NamedTuple):
             return rows * rho, rows * share
         return rho, share
 
+    @property
+    def grows(self) -> bool:
+        """Whether batches become larger."""
+        return self.by_row and self.most > self.batch
+
     def grown(self, t: int) -> Rule:
         """The rule after a count of `t`: as steps of rows become small, more of them are one step.
 
         As much is then moved in one step, and no more than in the first ones.
         """
-        if self.most <= self.batch or not self.by_row:
+        if not self.grows:
             return self
         rho = float(sizes_at(self.schedule, np.array([t + 1.0]))[0])
         return self._replace(batch=max(min(int(_MOVED / max(rho, 1e-9)), self.most), self.batch))

@@ -107,15 +107,17 @@ class Sequential:
         self, state, rule: Rule, t: int, data: Data, order, figures, chunk: int = 0
     ) -> Iterator[Done]:
         """Take one pass over the rows in `order`, in chunks; see `Engine`."""
-        begin = 0
-        while begin < len(order) or not begin:
-            now = rule.grown(t + begin)
-            some = order if now.batch == rule.most or now is rule else order[: _ALIKE * now.batch]
-            some = order[begin : begin + len(some)]
-            for reached, rows in take_steps(state, now, t + begin, data, some, figures, chunk):
+        done = 0
+        while True:
+            now, some = rule.grown(t + done), order[done:]
+            if rule.grows and now.batch < rule.most:
+                some = some[: _ALIKE * now.batch]
+            for reached, rows in take_steps(state, now, t + done, data, some, figures, chunk):
                 state = reached
-                yield Done(state, t + rule.counted(begin + rows), begin + rows)
-            begin += max(len(some), 1)
+                yield Done(state, t + rule.counted(done + rows), done + rows)
+            done += len(some)
+            if done >= len(order):
+                return
 
     def score(self, model, rows, order=None) -> np.ndarray:
         """The scores ``ln p(y=k, x)`` of all rows, or of those in `order`, as (n, K)."""

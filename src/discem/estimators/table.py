@@ -31,6 +31,7 @@ from .mixture import MixtureClassifier
 
 HIDDEN = 0.8  # the largest share of a row's cells that training hides by default
 _SIZES = (3, 1, 8)  # numbers of components that are compared, the usual one first
+_MEMBERS = 2  # rows that a component should have, to be tried at all
 _STRENGTHS = (1.0, 4.0, 0.25)
 _TRIED = 6000  # rows that options are chosen on
 _CELLS = 2_000_000  # .. or so many cells
@@ -437,8 +438,13 @@ class TableClassifier(Preset):
             return
         tried = {name: rows.take(some) for name, rows in choices.items()}
         judge = Judge(self, tried, y[some], parts, seed)
-        best = judge.trial(self._defaults())
-        for name, values in self._alternatives(choices):
+        each = len(labelled) / len(np.unique(codes[labelled]))
+        sizes = tuple(size for size in _SIZES if _MEMBERS * size <= each) or (1,)
+        way = self._defaults()
+        if self.n_components == "auto":
+            way["n_components"] = sizes[0]
+        best = judge.trial(way)
+        for name, values in self._alternatives(choices, sizes[1:]):
             generative = isinstance(resolve_loss(_loss_of(best.way["loss"])), NLL)
             if name == "hide" and generative:
                 continue  # it hides none
@@ -455,13 +461,15 @@ class TableClassifier(Preset):
         held = sum(len(part.held) for part in parts)
         self._fitted.chosen |= {"held_out": held, "trials": judge.summaries}
 
-    def _alternatives(self, choices: dict[str, Encoded]) -> list[tuple[str, tuple]]:
+    def _alternatives(
+        self, choices: dict[str, Encoded], sizes: tuple[int, ...]
+    ) -> list[tuple[str, tuple]]:
         """What to try, of the options left at "auto", in this order."""
         found: list[tuple[str, tuple]] = []
         if self.loss == "auto":
             found.append(("loss", ("ncll", "nll")))
         if self.n_components == "auto":
-            found.append(("n_components", _SIZES[1:]))
+            found.append(("n_components", sizes))
         if self.missing == "auto" and "missing" in choices["informative"].layout.code_roles:
             found.append(("missing", ("informative",)))
         if self.hide == "auto":

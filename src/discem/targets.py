@@ -107,7 +107,7 @@ class Inferences(NamedTuple):
 def infer(a: Any, targets: Targets) -> Inferences:
     """Answer both questions for rows with the scores `a`, (n, K), and these targets."""
     xp = namespace_of(a)
-    n, K = a.shape
+    K = a.shape[1]
     top = xp.max(a, axis=1, keepdims=True)
     posterior = xp.exp(a - top)
     total = xp.sum(posterior, axis=1, keepdims=True)

@@ -34,7 +34,7 @@ class Block(NamedTuple):
     past: dict[str, Any]  # the running average of it; empty where none is kept
     fixed: dict[str, Any]  # what training leaves as it is, such as units
     prior: Any
-    lazy: dict[str, float] = {}  # scalars that act on all values at once; most families have none
+    lazy: dict[str, float] = {}  # noqa: RUF012  scalars that act on all values at once; most families have none
 
 
 class Step(NamedTuple):
@@ -241,12 +241,13 @@ class Family:
 
         `shares` say how much each block has to say, `by_component` hold p(component) of each.
         """
-        counts = [s * b.mass[:, None] * p for s, b, p in zip(shares, blocks, by_component, strict=True)]
+        given = zip(shares, blocks, by_component, strict=True)
+        counts = [share * block.mass[:, None] * p for share, block, p in given]
         total = sum(counts[1:], counts[0])
-        weights = [count / total for count in counts]
+        weights = [self.by_factor(blocks[0], count / total) for count in counts]
         moments = [self.moments(block) for block in blocks]
         mean = {
-            name: sum(self.by_factor(blocks[0], w) * m[name] for w, m in zip(weights, moments, strict=True))
+            name: sum(w * m[name] for w, m in zip(weights, moments, strict=True))
             for name in moments[0]
         }
         mass = sum(s * block.mass for s, block in zip(shares, blocks, strict=True))
@@ -321,9 +322,7 @@ class Family:
 
     lifts_to_prior: ClassVar[bool] = False  # where the paper's check-step lifts a class count to
 
-    def auto_step(
-        self, generative: bool, n: float, block: Block, mixed: bool = False
-    ) -> Schedule:
+    def auto_step(self, generative: bool, n: float, block: Block, mixed: bool = False) -> Schedule:
         """Steps that need no tuning from the start `block`, for n rows of the usual weight."""
         if not generative:
             return power(0.1, 400.0, 0.9)

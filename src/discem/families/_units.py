@@ -94,7 +94,8 @@ def start(name: str, prior: Any, tally: np.ndarray, total: float, init: str, str
             mass *= _excess(tally, v * scale[:, None] ** 2)
         if init == "pooled":
             v = np.repeat(v0, K, axis=1)
-    return Block(name, mass, {"mean": m, "variance": v}, {}, {"shift": shift, "scale": scale}, prior)
+    fixed = {"shift": shift, "scale": scale}
+    return Block(name, mass, {"mean": m, "variance": v}, {}, fixed, prior)
 
 
 def centre(prior: Any, d: int) -> tuple[np.ndarray, np.ndarray]:

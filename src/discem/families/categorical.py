@@ -6,6 +6,7 @@ column and shares p(level | component).
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -66,7 +67,7 @@ class CategoricalFamily(Family):
         return sums, segment_sum(sums, block.fixed["first"])
 
     def leverage(self, block, batch, weights, step):
-        """d a_k / d r_k = (1 / p - 1) / N of each level that is seen."""
+        """The slope d a_k / d r_k is (1 / p - 1) / N of each level that is seen."""
         xp = namespace_of(block.values["share"])
         mass = self._of_levels(block, block.mass)[:, None]
         effect = (1.0 / block.values["share"] - 1.0) / mass
@@ -174,7 +175,7 @@ class CategoricalFamily(Family):
     def sample(self, block, codes, rng):
         p, first = block.values["share"], block.fixed["first"]
         drawn = np.empty((len(codes), len(block.mass)))
-        for d, (low, high) in enumerate(zip(first[:-1], first[1:], strict=True)):
+        for d, (low, high) in enumerate(pairwise(first)):
             steps = np.cumsum(p[low:high], axis=0).T[codes]
             drawn[:, d] = (rng.random(len(codes))[:, None] * steps[:, -1:] > steps).sum(axis=1)
         return drawn

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._arrays import beside, count_true, namespace_of
-from .._checks import check_array, check_number, demand
+from .._checks import check_array, check_number
 from ..exceptions import OptionError
 from ..io.rows import DenseRows, dense_rows
 from ..priors import NormalBetaPrime, NormalGamma, PaperNormalGamma
@@ -77,7 +77,7 @@ class GaussianFamily(Family):
         return xp.concat([slope, -0.5 / v], axis=0), normalizer
 
     def leverage(self, block, batch, weights, step):
-        """d a_k / d r_k = s(x)' I(mu)^-1 s(x), of a mean and of a variance."""
+        """The slope d a_k / d r_k is s(x)' I(mu)^-1 s(x), of a mean and of a variance."""
         m, v = block.values["mean"], block.values["variance"]
         xp, d = namespace_of(m), m.shape[0]
         off = (batch.values[:, :d, None] - m[None, :, :]) / xp.sqrt(v)[None, :, :]

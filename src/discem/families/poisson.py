@@ -48,9 +48,10 @@ class PoissonFamily(Family):
         return namespace_of(rate).log(rate), rate
 
     def leverage(self, block, batch, weights, step):
-        """d a_k / d r_k = (x - m)^2 / (m N)."""
+        """The slope d a_k / d r_k is (x - m)^2 / (m N)."""
         rate = block.values["rate"][None, :, :]
-        effect = (batch.values[:, :, None] - rate) ** 2 / (rate * step.counts(block.mass)[None, :, :])
+        count = step.counts(block.mass)[None, :, :]
+        effect = (batch.values[:, :, None] - rate) ** 2 / (rate * count)
         if batch.seen is not None:
             effect = effect * batch.seen[:, :, None]
         return namespace_of(effect).sum(effect, axis=1)

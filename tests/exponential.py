@@ -52,7 +52,7 @@ class ExponentialFamily(Family):
         return -1.0 / mean, namespace_of(mean).log(mean)
 
     def leverage(self, block, batch, weights, step):
-        """d a_k / d r_k = (x - m)^2 / (m^2 N)."""
+        """The slope d a_k / d r_k is (x - m)^2 / (m^2 N)."""
         mean = block.values["mean"][None, :, :]
         off = batch.values[:, :, None] / mean - 1.0
         effect = batch.seen[:, :, None] * off**2 / step.counts(block.mass)[None, :, :]

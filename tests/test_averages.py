@@ -91,7 +91,9 @@ def test_an_average_may_be_put_in_its_place(family):
     np.testing.assert_allclose(flat_held(state.averaged()), flat_held(other), rtol=1e-9)
     assert state.weight == 7.0
     before = raw(tiny.plain(state))
-    for got, old, new in zip(raw(state.averaged_in(3.0).averaged()), raw(other), before, strict=True):
+    for got, old, new in zip(
+        raw(state.averaged_in(3.0).averaged()), raw(other), before, strict=True
+    ):
         np.testing.assert_allclose(got, 0.7 * old + 0.3 * new, rtol=1e-9)
 
 
@@ -126,7 +128,7 @@ def trained_apart(family, average, n_parts=3):
 
 def statistics(model):
     """Class counts, masses, N and N mu, whose set is convex."""
-    p, (means,), (counts,) = tiny.parameters(model)
+    _, (means,), (counts,) = tiny.parameters(model)
     return model.classes.counts, model.features.mass, counts, counts * means
 
 
@@ -175,7 +177,7 @@ def test_a_mean_leaves_its_states_alone(family):
 
 @every_family
 def test_parts_counted_apart_make_the_whole(family):
-    """NLL, next to no prior: states of the pooled statistics of parts, in the units of the whole."""
+    """NLL, next to no prior: the state of the pooled statistics of parts, in units of the whole."""
     from test_generative import faint
 
     X, y = tiny.data(family, n=60)

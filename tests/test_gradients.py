@@ -45,7 +45,7 @@ def sums_of(block, batch, W):
 
 @every_family
 def test_expected_statistics_are_the_gradient_of_the_scores(family):
-    """d sum_ik W_ik a_k(x_i) / d theta = G, and by the log-normalizers it is minus the mass."""
+    """The slope of sum_ik W_ik a_k(x_i) by theta is G; by the log-normalizers, minus the mass."""
     of, (X, y) = FAMILIES[family], tiny.data(family)
     block, rng = tiny.begin(family, X, y).features, np.random.default_rng(2)
     batch, W = of.read(block, of.view(tiny.holed(family, X))), rng.normal(size=(12, 3))
@@ -183,7 +183,7 @@ def reach(model, batch, k, eps):
 @pytest.mark.parametrize("first", [None, np.array([0, 2, 3])], ids=["plain", "mixed"])
 @pytest.mark.parametrize("names", [*((f,) for f in FAMILIES), ("gaussian", "words")], ids="+".join)
 def test_leverage_is_how_far_a_row_moves_its_own_score(names, first):
-    """d a_k / d W_k of each row, by differences; with missing cells, and in mixtures."""
+    """The slope d a_k / d W_k of each row, by differences; with missing cells, and in mixtures."""
     family = multiply(*(FAMILIES[name] for name in names))
     size = 3 if len(names) == 1 else (3, 3)
     y = np.arange(12) % 3

@@ -31,7 +31,7 @@ def mixture(family, average=False, n=60):
 
 @every_family
 def test_components_are_summed_out(family):
-    """ln p(y, x) = ln sum_c p(y, c, x), by brute force; the posterior of each class sums to one."""
+    """Scores are ln sum_c p(y, c, x), by brute force; the posterior of each class sums to one."""
     X, _, model = mixture(family)
     joint = tiny.log_density(model, tiny.holed(family, X))
     got, posterior = model.scores(model.read(model.family.view(tiny.holed(family, X))))

@@ -37,7 +37,7 @@ def alone(model, j):
 
 @every_pair
 def test_scores_add(names):
-    """ln p(y) + ln p(first | y) + ln p(second | y), also where components are summed out."""
+    """Scores are ln p(y) and what both parts say of y, also where components are summed out."""
     X, _, model = problem(names)
     assert model.family.name == " * ".join(names)
     np.testing.assert_allclose(tiny.scores(model, X), tiny.log_density(model, X), rtol=1e-10)

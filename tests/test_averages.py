@@ -179,7 +179,7 @@ def test_a_mean_leaves_its_states_alone(family):
 
 @every_family
 def test_parts_counted_apart_make_the_whole(family):
-    """NLL, next to no prior: states of the pooled statistics of parts, in the units of the whole."""
+    """NLL, next to no prior: the state of the pooled statistics of parts, in units of the whole."""
     from test_generative import faint
 
     X, y = tiny.data(family, n=60)

@@ -1,4 +1,4 @@
-"""Hostile numbers: whatever the data are, nothing that leaves a public method is NaN or infinite."""
+"""Hostile numbers: whatever the data are, no public method says NaN or infinity."""
 
 import numpy as np
 import pytest

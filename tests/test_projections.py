@@ -175,11 +175,12 @@ def test_caution_shortens_the_steps_of_rare_classes():
     X, y = tiny.data("gaussian", n=120)
     y = np.where(np.arange(120) < 3, 2, y % 2)
     start = tiny.begin("gaussian", X, y)
-    plain, careful = (
-        tiny.means_of(tiny.step(start, X, y, "ncll", 0.05, 120, Interior(0.5, 0.0, caution))[0].features)
-        - tiny.means_of(start.features)
-        for caution in (0.0, 5.0)
-    )  # fmt: skip
+
+    def move(caution):
+        after, _, _ = tiny.step(start, X, y, "ncll", 0.05, 120, Interior(0.5, 0.0, caution))
+        return tiny.means_of(after.features) - tiny.means_of(start.features)
+
+    plain, careful = move(0.0), move(5.0)
     np.testing.assert_allclose(careful[:, :2], plain[:, :2], rtol=1e-9)
     assert (np.abs(careful[:, 2]) < 0.8 * np.abs(plain[:, 2])).all()
 

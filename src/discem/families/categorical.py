@@ -136,6 +136,11 @@ class CategoricalFamily(Family):
 
     def check(self, block, n_components, n_features, averages):
         d = len(self.sizes(n_features))
+        for part in (block.values, block.past, block.fixed, block.lazy):
+            demand(isinstance(part, dict), "a part of a block is no dict")
+        demand(not block.lazy, "a block has scalars that it does not know")
+        demand(averages or not block.past, "a block has an average, and others have none")
+        demand(block.fixed.keys() == {"first", "column"}, "levels lack their columns")
         first, column = block.fixed["first"], block.fixed["column"]
         check_array("first", first, (d + 1,), least=0, dtype=np.int64)
         demand(first[0] == 0 and (np.diff(first) > 0).all(), "columns without levels")

@@ -149,6 +149,8 @@ class WordsFamily(Family):
         demand(block.values.keys() == {"count", "total", "unseen"}, "words lack arrays")
         demand(block.past.keys() == ({"lag", "unseen"} if averages else set()), "words lack lags")
         demand(block.fixed.keys() == {"alpha", "length"}, "words lack their prior")
+        demand(block.prior is None, "words have another prior")
+        check_array("mass of words", block.mass, (0,))
         check_array("alpha", block.fixed["alpha"], (W,), above=0.0)
         check_array("length", block.fixed["length"], (1,), least=0.0)
         check_array("count", block.values["count"], (W, K))

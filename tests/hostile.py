@@ -1,6 +1,6 @@
-"""Model files that nobody saved: golden ones, altered in structure, and what becomes of them.
+"""Model files that nobody saved: good ones, altered in structure, and what becomes of them.
 
-A case is a number: it names a golden file, an alteration and all that is random in it. `outcome`
+A case is a number: it names a good file, an alteration and all that is random in it. `outcome`
 writes the file, reads it and, if it is taken, uses the model. Many cases are run by
 
     python tests/hostile.py FIRST LAST
@@ -10,6 +10,7 @@ which prints a line of JSON for each, in a process of its own, for it may die.
 
 import copy
 import faulthandler
+import functools
 import io
 import json
 import sys
@@ -23,18 +24,40 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent / "golden"))
 
-import exponential  # noqa: F401  the sources of the other tests, and so the same cache
+import exponential  # noqa: F401  a family that files may name
 import make as golden
 
 import discem
 from discem._kinds import KINDS
+from discem.estimators._files import _FORMAT
 from discem.exceptions import DiscemError, ModelFileError
 from discem.io.container import Container, write_container
 
 SEED = 7
-SLOW = 300.0  # seconds after which a case has failed; one that needs batches compiles them first
-STAMP = {"format": 2, "version": "0.2.0"}
-NAMES = sorted(golden.MODELS)
+SLOW = 300.0  # seconds after which a case has failed
+STAMP = {"format": _FORMAT, "version": discem.__version__}
+NAMES = sorted(name for name in golden.MODELS if not name.startswith("topics"))  # to be rewritten
+
+
+@functools.cache
+def folder():
+    """Where good files are, for as long as the process lives."""
+    return tempfile.TemporaryDirectory()
+
+
+@functools.cache
+def good(name):
+    """The file of a model of each kind, as it is saved today."""
+    path = Path(folder().name) / f"{name}.skops"
+    model, rows = golden.MODELS[name]
+    X, y = rows()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y)
+    if name == "text-hashed":
+        model.partial_fit(X[:3], y[:3])
+    model.set_class_prior([0.2, 0.3, 0.5]).save(path)
+    return path
 
 
 def taken_apart(path):
@@ -321,10 +344,10 @@ def member(rng, data):
 
 
 def write_case(path, number):
-    """Write the file of a case; return the golden file it was, and what was done to it."""
+    """Write the file of a case; return the good file it was, and what was done to it."""
     rng = np.random.default_rng([SEED, number])
     name = NAMES[number % len(NAMES)]
-    tree, arrays = taken_apart(golden.HERE / f"{name}.skops")
+    tree, arrays = taken_apart(good(name))
     chances = np.array([*(OFTEN.get(each, 1) for each in ALTERATIONS), 1.0])
     kind = pick(rng, [*np.repeat([*ALTERATIONS, "member"], chances.astype(int))])
     if kind == "member":
@@ -386,10 +409,10 @@ def outcome(number, folder):
 
 
 def main(first, last):
-    """Run cases, each in a line; what is to be compiled is, before any is timed."""
+    """Run cases, each in a line; all files are made before any is timed."""
     with tempfile.TemporaryDirectory() as folder:
         for name in {NAMES[case % len(NAMES)] for case in range(first, last)}:
-            use(discem.load(golden.HERE / f"{name}.skops"), name, Path(folder) / "good.skops")
+            use(discem.load(good(name)), name, Path(folder) / "good.skops")
         for case in range(first, last):
             print(json.dumps({"case": case, "end": "begun"}), flush=True)
             faulthandler.dump_traceback_later(SLOW, exit=True)

@@ -227,8 +227,9 @@ class Family:
         """Refuse a block that is not as training leaves one; it may come from anywhere."""
         shapes = self.shapes(n_components, n_features)
         values, past, fixed = block.values, block.past, block.fixed
-        for part in (values, past, fixed):
+        for part in (values, past, fixed, block.lazy):
             demand(isinstance(part, dict), "a part of a block is no dict")
+        demand(not block.lazy, "a block has scalars that it does not know")
         named = values.keys() | fixed.keys() == shapes.keys() - {"mass"}
         demand(named, "a block lacks arrays, or has others")
         demand(not averages or past.keys() == values.keys(), "a block lacks its average")

@@ -127,7 +127,7 @@ class Family:
 
         Rows whose weights are below `least` may be left out.
         """
-        sums = batch.values.T @ weights
+        sums = (weights.T @ batch.values).T  # weights, too, have rows side by side in memory
         if batch.seen is None:
             return sums, namespace_of(weights).sum(weights, axis=0)[None, :]
         return sums, batch.seen.T @ weights

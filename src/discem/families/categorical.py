@@ -70,7 +70,8 @@ class CategoricalFamily(Family):
         return namespace_of(p).log(p), None
 
     def expected(self, block, batch, weights, least=0.0):
-        sums = batch.values.T @ weights
+        values = batch.values
+        sums = values.T @ weights if sp.issparse(values) else (weights.T @ values).T
         return sums, segment_sum(sums, block.fixed["first"])
 
     def leverage(self, block, batch, weights, step, least=0.0):

@@ -10,7 +10,6 @@ which prints a line of JSON for each, in a process of its own, for it may die.
 
 import copy
 import faulthandler
-import functools
 import io
 import json
 import sys
@@ -29,7 +28,6 @@ import make as golden
 
 import discem
 from discem._kinds import KINDS
-from discem.estimators._files import _FORMAT
 from discem.exceptions import DiscemError, ModelFileError
 from discem.io.container import Container, write_container
 

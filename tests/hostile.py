@@ -1,6 +1,6 @@
-"""Model files that nobody saved: good ones, altered in structure, and what becomes of them.
+"""Model files that nobody saved: golden ones, altered in structure, and what becomes of them.
 
-A case is a number: it names a good file, an alteration and all that is random in it. `outcome`
+A case is a number: it names a golden file, an alteration and all that is random in it. `outcome`
 writes the file, reads it and, if it is taken, uses the model. Many cases are run by
 
     python tests/hostile.py FIRST LAST
@@ -321,10 +321,10 @@ def member(rng, data):
 
 
 def write_case(path, number):
-    """Write the file of a case; return the good file it was, and what was done to it."""
+    """Write the file of a case; return the golden file it was, and what was done to it."""
     rng = np.random.default_rng([SEED, number])
     name = NAMES[number % len(NAMES)]
-    tree, arrays = taken_apart(good(name))
+    tree, arrays = taken_apart(golden.HERE / f"{name}.skops")
     chances = np.array([*(OFTEN.get(each, 1) for each in ALTERATIONS), 1.0])
     kind = pick(rng, [*np.repeat([*ALTERATIONS, "member"], chances.astype(int))])
     if kind == "member":

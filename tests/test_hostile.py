@@ -17,7 +17,7 @@ import hostile
 import numpy as np
 import pytest
 import tiny
-from hostile import golden, good, pairs_of, places, put_together, taken_apart
+from hostile import golden, pairs_of, places, put_together, taken_apart
 
 import discem
 from discem import GaussianNB, MultinomialNB, TextClassifier, TopicClassifier
@@ -126,14 +126,14 @@ def test_no_array_of_a_state_is_trusted(name, average):
 
 def test_the_files_that_corrupted_memory(path):
     """Counts cut to one row, 2 000 class counts, a vocabulary longer than the arrays."""
-    tree, arrays = taken_apart(good("text"))
+    tree, arrays = taken_apart(golden.HERE / "text.skops")
     counts = next(i for i, a in enumerate(arrays) if a.ndim == 2 and a.shape[1] == 3)
     put_together(path, tree, [a[:1] if i == counts else a for i, a in enumerate(arrays)])
     assert "count has the shape (1, 3), not (14, 3)" in refused(path)
     tree, arrays = taken_apart(golden.HERE / "gaussian.skops")
     put_together(path, tree, [np.resize(a, 2000) if i == 2 else a for i, a in enumerate(arrays)])
     assert "counts of the classes has the shape (2000,), not (3,)" in refused(path)
-    model = discem.load(good("text"))
+    model = discem.load(golden.HERE / "text.skops")
     model.bag_.vocabulary["zebra"] = len(model.bag_.vocabulary)
     model.bag_.document_count = np.append(model.bag_.document_count, 1.0)
     with pytest.raises(ModelFileError, match=r"not written.*words are not those of its model"):
@@ -142,7 +142,7 @@ def test_the_files_that_corrupted_memory(path):
 
 def altered(path, name, change):
     """A golden file with something changed in its tree."""
-    tree, arrays = taken_apart(good(name))
+    tree, arrays = taken_apart(golden.HERE / f"{name}.skops")
     change(tree)
     put_together(path, tree, arrays)
     return path
@@ -234,7 +234,7 @@ def test_bombs_are_refused_before_they_go_off(path):
         members.writestr("schema.json", b" " * 10**7)
     assert path.stat().st_size < 20_000
     assert "compressed" in refused(path)
-    whole = good("gaussian").read_bytes()
+    whole = (golden.HERE / "gaussian.skops").read_bytes()
     header = b"'shape': (3,), }" + b" " * 20
     longer = whole.replace(header, b"'shape': (3000000000000,), }" + b" " * 8)
     assert len(longer) == len(whole) and longer != whole
@@ -254,7 +254,7 @@ def _with_right_sums(data):
 
 def test_texts_and_booleans_are_some(path):
     """NumPy holds any four bytes for a letter, and any byte for a truth."""
-    tree, arrays = taken_apart(good("gaussian"))
+    tree, arrays = taken_apart(golden.HERE / "gaussian.skops")
     for number, kind in ((0x110000, "U1"), (7, "?")):
         code = np.uint32 if kind == "U1" else np.uint8
         labels = np.array([0, 1, number], dtype=code).view(kind)
@@ -264,7 +264,7 @@ def test_texts_and_booleans_are_some(path):
 
 def test_members_that_overlap_are_refused(path):
     """One array that stands for a thousand."""
-    tree, arrays = taken_apart(good("gaussian"))
+    tree, arrays = taken_apart(golden.HERE / "gaussian.skops")
     put_together(path, tree, [*arrays, np.zeros(10_000)])
     data = bytearray(path.read_bytes())
     directory = zipfile.ZipFile(path).infolist()
@@ -298,7 +298,7 @@ def test_what_is_no_file_is_refused_at_once(kind, path, tmp_path):
 @pytest.mark.parametrize("member", ["schema.json", "discem.json", "tree", "history"])
 def test_deep_nesting_is_refused(member, path):
     deep = "[" * 100_000 + "]" * 100_000
-    tree, arrays = taken_apart(good("gaussian"))
+    tree, arrays = taken_apart(golden.HERE / "gaussian.skops")
     if member == "history":
         for holder, key in places(tree):
             if key == "history":
@@ -323,7 +323,7 @@ def test_the_command_line_says_it_in_one_line(path):
 
     from discem import cli
 
-    tree, arrays = taken_apart(good("text"))
+    tree, arrays = taken_apart(golden.HERE / "text.skops")
     put_together(path, tree, [a[:1] if a.ndim == 2 else a for a in arrays])
     for model in (path, "/dev/zero"):
         result = CliRunner().invoke(cli.app, ["explain", str(model), "a tall tree"])
@@ -354,7 +354,7 @@ def test_the_same_training_gives_the_same_bytes(name, tmp_path):
 
 def test_skops_reads_the_container(path):
     io_ = pytest.importorskip("skops.io")
-    discem.load(good("text")).save(path)
+    discem.load(golden.HERE / "text.skops").save(path)
     assert io_.get_untrusted_types(file=path) == []
     content = io_.load(path)
     assert json.loads(content["model"])["kind"] == "TextClassifier"

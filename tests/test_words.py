@@ -10,12 +10,12 @@ import pytest
 import tiny
 
 from discem import Check, Dirichlet, constant
-from discem.families.words import WORDS, WordsFamily, distinct
+from discem.families.words import WordsFamily, distinct, expected_counts
 from discem.losses import LOSSES, NCLL
 
 
 def cells_of(block):
-    return WORDS.cells(block)
+    return expected_counts(block)
 
 
 def grown(trained, *sizes):

@@ -17,7 +17,7 @@ from discem.update import update
 
 LOSS = NCLL()
 PLAIN = Interior(0.5, damping=0.0)  # interior steps as method and paper define them
-DENSE = [name for name in FAMILIES if name != "words"]
+DENSE = [name for name in FAMILIES if name not in ("words", "levels")]
 
 
 def record(family):
@@ -161,17 +161,21 @@ def seen_of(block, X):
 def statistics_of(model, X):
     """The statistics of rows, (n, D), of a model that has one block."""
     (batch,) = model.read(model.family.view(X))
+    if model.features.family == "levels":
+        full = np.zeros((len(X), len(model.features.fixed["column"])))
+        full[:, batch.levels] = batch.hot.toarray()
+        return full
     if model.features.family != "words":
         return batch.values
-    full = np.zeros((len(X), len(model.features.fixed["alpha"])))
-    full[:, batch.words] = batch.counts.toarray()
+    counts, full = batch.counts, np.zeros((len(X), len(model.features.fixed["alpha"])))
+    full[:, batch.words] = counts if isinstance(counts, np.ndarray) else counts.toarray()
     return full
 
 
 def means_of(block):
     """The mean parameters of a block, (D, K): of words, the expected counts."""
     if block.family == "words":
-        return words.WORDS.cells(block)
+        return words.expected_counts(block)
     return np.concatenate(list(family_of(block).moments(block).values()))
 
 
@@ -223,7 +227,7 @@ def _levels(block, x):
 
 
 def _words(block, x):
-    cells = words.WORDS.cells(block)
+    cells = words.expected_counts(block)
     return x[:, None, :] * np.log(cells / cells.sum(axis=0)).T
 
 
@@ -243,6 +247,8 @@ def log_density(model, X):
     parts = X if isinstance(X, tuple) else (X,)
     a = np.log(model.classes.counts / model.classes.counts.sum())[None]
     for block, part in zip(model.blocks, parts, strict=True):
+        if block.family == "levels":
+            block = FAMILIES["levels"].settled(block)
         a = a + np.nansum(CELLS[block.family](block, part), axis=2)
     return a
 

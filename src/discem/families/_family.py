@@ -227,7 +227,7 @@ class Family:
         """Refuse a block that is not as training leaves one; it may come from anywhere."""
         shapes = self.shapes(n_components, n_features)
         values, past, fixed = block.values, block.past, block.fixed
-        for part in (values, past, fixed, block.lazy):
+        for part in (values, past, fixed):
             demand(isinstance(part, dict), "a part of a block is no dict")
         demand(not block.lazy, "a block has scalars that it does not know")
         named = values.keys() | fixed.keys() == shapes.keys() - {"mass"}

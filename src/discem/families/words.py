@@ -245,7 +245,8 @@ class WordsFamily(Family):
         return -float((block.fixed["alpha"] * log_probabilities(block)).sum())
 
     def sample(self, block, codes, rng):
-        p = np.exp(log_probabilities(block))
+        p = log_probabilities(block)
+        p = np.exp(p - p.max(axis=1, keepdims=True))
         p /= p.sum(axis=1, keepdims=True)
         lengths = _counts.draw_lengths(block, len(codes), rng)
         return np.stack([rng.multinomial(n, p[k]) for k, n in zip(codes, lengths, strict=True)])

@@ -105,7 +105,7 @@ def test_units_do_not_matter(loss, scale, shift):
     Z = scale * (X + shift * X.std(axis=0) * np.where(np.arange(13) % 2, 1, -1))
     odds, labels = [], []
     for table in (X, Z):
-        model = GaussianNB(loss=loss, random_state=0).fit(table, y)
+        model = GaussianNB(loss=loss, random_state=0, batch_size=8, max_iter=10).fit(table, y)
         logs = model.predict_log_proba(table)
         odds.append(logs - logs[:, :1])
         labels.append(model.predict(table))

@@ -256,7 +256,8 @@ class WordsFamily(Family):
         return float(alpha.sum() * np.log(block.values["total"]).sum() - found)
 
     def sample(self, block, codes, rng):
-        p = np.exp(log_probabilities(block))
+        p = log_probabilities(block)
+        p = np.exp(p - p.max(axis=1, keepdims=True))
         p /= p.sum(axis=1, keepdims=True)
         lengths = _counts.draw_lengths(block, len(codes), rng)
         return np.stack([rng.multinomial(n, p[k]) for k, n in zip(codes, lengths, strict=True)])

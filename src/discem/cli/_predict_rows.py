@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
-from io import StringIO
 from math import exp
 from typing import IO, Any, NamedTuple
 
@@ -67,22 +66,26 @@ def _write_csv(
     file: IO[str], names: list[str], found: Iterator[list[Prediction]], proba: bool, delimiter: str
 ) -> None:
     columns = [f"p({name})" for name in names] if proba else []
+    writer = csv.writer(_Lines(file), delimiter=delimiter, lineterminator="\r\n")
     header = False
     for batch in found:
         if not header:
-            file.write(_csv_line([batch[0].key, "label", *columns], delimiter))
+            writer.writerow([batch[0].key, "label", *columns])
             header = True
         for _, name, row in batch:
             shares = [f"{exp(value):.6g}" for value in row] if proba else []
-            file.write(_csv_line([name, names[row.argmax()], *shares], delimiter))
+            writer.writerow([name, names[row.argmax()], *shares])
         file.flush()  # whoever reads along a pipe need not wait
 
 
-def _csv_line(cells: list[Any], delimiter: str) -> str:
-    """A line that ends by LF, in which CR is quoted, too, as Python does where it ends lines."""
-    text = StringIO(newline="")
-    csv.writer(text, delimiter=delimiter, lineterminator="\r\n").writerow(cells)
-    return text.getvalue().removesuffix("\r\n") + "\n"
+class _Lines:
+    """Writes lines that end by LF, of a writer that ends them by CR LF and so quotes a CR."""
+
+    def __init__(self, file: IO[str]):
+        self.file = file
+
+    def write(self, line: str) -> None:
+        self.file.write(line.removesuffix("\r\n") + "\n")
 
 
 def _write_json(

@@ -158,7 +158,7 @@ WORK = {
 
 
 def epoch(name: str, data: str | None, n_jobs: int, barrier: Any = None) -> float:
-    """Seconds of an epoch, of several the median; the first, which compiles, is not counted."""
+    """Seconds of an epoch, of several the median; the first, which fills caches, is not counted."""
     make, kind = WORK[name]
     X, y = make(data)
     options = {"loss": "ncll", "tol": None, "random_state": 0, "n_jobs": n_jobs}
@@ -234,7 +234,7 @@ def ways(n: int, jobs: int, epochs: int) -> list[dict[str, Any]]:
         for name, (more, train) in plans.items():
             model = discem.MultinomialNB(**options, **more)
             small = discem.MultinomialNB(**options | {"max_iter": 1}, **more)
-            small.fit(X[:2000], y[:2000])  # loads compiled code
+            small.fit(X[:2000], y[:2000])  # workers import discem
             train = train or (lambda model: model.fit(X, y))
             model, seconds = clock(train, model)
             passes = [record["seconds"] for record in model.history_]

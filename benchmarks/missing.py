@@ -135,7 +135,6 @@ def compare(names: list[str], options: argparse.Namespace) -> list[dict[str, Any
             method = METHODS[name]
             if options.quick and method.slow:
                 continue
-            method.make(0).fit(X[:: len(X) // 90], y[:: len(X) // 90])  # compile before the clock
             runs = [
                 one_split(method, X, y, options.folds, options.copies, seed)
                 for seed in range(options.splits)

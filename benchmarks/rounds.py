@@ -106,7 +106,7 @@ def fit(client: Any, X: Any, y: Any, epochs: int, parts: int | None = None) -> A
 
 def measure_fit(client: Any, n: int, epochs: int, workers: int) -> dict[str, Any]:
     """Seconds of the epochs of documents that stay on workers."""
-    fit(client, *documents(2000, CLASSES, 500, workers), epochs=1)  # workers load compiled code
+    fit(client, *documents(2000, CLASSES, 500, workers), epochs=1)  # workers import discem
     X, y = documents(n, CLASSES, VOCABULARY, PARTS * workers)
     begun = time.perf_counter()
     with clocked() as rounds:

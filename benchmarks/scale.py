@@ -76,7 +76,6 @@ def zipf(
 
 def measure(documents: int, classes: int, vocabulary: int, loss: str) -> dict[str, Any]:
     """Seconds and bytes of one size."""
-    discem.MultinomialNB(loss=loss, max_iter=1).fit(*zipf(50, 3, 100))  # load compiled code
     empty = reset_peak()
     (X, y), drawing = clock(zipf, documents, classes, vocabulary)
     model = discem.MultinomialNB(loss=loss, max_iter=EPOCHS, tol=None, random_state=0)

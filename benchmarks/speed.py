@@ -5,7 +5,7 @@ Four questions, one table each:
 1. words: an epoch over a sparse corpus, as a multiple of scikit-learn's MultinomialNB.fit;
 2. numbers: GaussianNB on the digits;
 3. import: what `import discem` costs beyond `import sklearn.base`;
-4. first fit: the first `fit` of a fresh process, with and without compiled code on disk.
+4. first fit: the first `fit` of a fresh process.
 
 The corpus is 20 Newsgroups if `--data DIR` (or DISCEM_DATA) holds `20ng/train.txt.gz`, one document
 a line, `label<TAB>words`; else the docstrings of the installed libraries. Methods take turns within
@@ -20,10 +20,8 @@ truth.
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import sys
-import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -93,7 +91,6 @@ def measure_words(X: Any, y: np.ndarray, repeat: int) -> Times:
             model = SGDClassifier(loss=name, random_state=0)
             return seconds_of(lambda: model.partial_fit(X, y, classes=classes))
 
-        fitted()  # compile
         work[f"discem MultinomialNB {loss}, epoch"] = epoch
         work[f"discem MultinomialNB {loss}, fit(max_iter=1)"] = fitted
         work[f"scikit-learn SGDClassifier {name}, epoch"] = descent
@@ -120,7 +117,6 @@ def measure_numbers(X: np.ndarray, y: np.ndarray, repeat: int) -> tuple[Times, d
         def epoch(loss: str = loss) -> float:
             return epochs(discem.GaussianNB(loss=loss, max_iter=4, tol=None, random_state=0), X, y)
 
-        epoch()  # compile
         work[f"discem GaussianNB {loss}, epoch"] = epoch
         work[f"discem GaussianNB {loss}, fit"] = fitted
     return take_turns(work, repeat), count
@@ -151,12 +147,9 @@ print(time.perf_counter() - begun)
 """
 
 
-def printed_by(code: str, **environment: str) -> list[str]:
+def printed_by(code: str) -> list[str]:
     """What a fresh interpreter prints."""
-    surroundings = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"} | environment
-    run = subprocess.run(
-        [sys.executable, "-c", code], env=surroundings, capture_output=True, text=True, check=True
-    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return run.stdout.split()
 
 
@@ -169,15 +162,11 @@ def measure_import(repeat: int) -> Times:
 
 
 def measure_first_fit(repeat: int) -> Times:
-    """The first fit of a process, numba's import included; compiling is slow, so done once."""
-    times: Times = {}
-    for name in ("GaussianNB", "MultinomialNB"):
-        code = FIRST_FIT.format(name=name)
-        with tempfile.TemporaryDirectory() as folder:
-            runs = [float(printed_by(code, XDG_CACHE_HOME=folder)[0]) for _ in range(repeat + 1)]
-        times[f"{name}, compiled code on disk"] = runs[1:]
-        times[f"{name}, nothing on disk: compiles"] = runs[:1]
-    return times
+    """The first fit of a process."""
+    return {
+        name: [float(printed_by(FIRST_FIT.format(name=name))[0]) for _ in range(repeat)]
+        for name in ("GaussianNB", "MultinomialNB")
+    }
 
 
 # --- report ---------------------------------------------------------------------------------------
@@ -237,7 +226,7 @@ def main() -> None:
     imports = measure_import(options.repeat)
     show("Import", imports)
     first = measure_first_fit(options.repeat)
-    show("First fit of a process (ncll, 100 rows), with the import of numba", first)
+    show("First fit of a process (100 rows)", first)
     print(f"\nin all {time.perf_counter() - begun:.0f} s")
     if options.json:
         tables = {"words": words, "numbers": numbers, "import": imports, "first_fit": first}

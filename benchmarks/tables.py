@@ -165,7 +165,7 @@ def work(task: Task) -> tuple[list[dict[str, Any]], bool]:
 
 @cache
 def _warm(method: str) -> None:
-    """A small fit, so that nothing is compiled or loaded while the clock runs."""
+    """A small fit, so that nothing is imported while the clock runs."""
     X, y = made("made-few")
     run_fold(METHODS[method], X, y, seed=0, fold=0)
 

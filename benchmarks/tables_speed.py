@@ -1,6 +1,6 @@
-"""How long `TableClassifier` takes: its first fit on a machine, a default fit, a stream.
+"""How long `TableClassifier` takes: the first fit of a process, a default fit, a stream.
 
-The first fit has an empty cache of compiled code, and is of a small made-up table. The default fit,
+The first fit is of a small made-up table. The default fit,
 all that it tries included, is of Adult's training rows, where `--data DIR` has them, and of as many
 made-up ones. The stream comes from a Parquet file of ten numbers and ten categories and two
 classes; it is held against reading that file and making data frames of it.
@@ -34,9 +34,8 @@ BATCH = 65_536
 COLUMNS = 10  # of each kind, in the stream
 
 
-def first_fit(cache: str) -> dict[str, float]:
+def first_fit() -> dict[str, float]:
     """Seconds of the first and of the second fit of a process."""
-    os.environ |= {"NUMBA_CACHE_DIR": cache}
     rows, y = customers(400, random_state=0)
     X = pd.DataFrame(rows)
     first, second = (seconds_of(lambda: TableClassifier(random_state=0).fit(X, y)) for _ in "12")
@@ -51,7 +50,6 @@ def default_fit(folder: str | None, n_rows: int) -> dict[str, float]:
     if folder and path.exists():
         frame = pd.read_csv(path, na_values="?", skipinitialspace=True)
         tables["Adult"] = frame.drop(columns="class"), frame["class"]
-    TableClassifier(random_state=0).fit(pd.DataFrame(rows[:200]), y[:200])  # compiles
     return {
         name: seconds_of(lambda X=X, y=y: TableClassifier(random_state=0).fit(X, y))
         for name, (X, y) in tables.items()
@@ -86,7 +84,6 @@ def stream(path: str) -> dict[str, float]:
         frame = batch.to_pandas()
         model.partial_fit(frame.drop(columns="class"), frame["class"])
 
-    learn(next(pq.ParquetFile(path).iter_batches(BATCH)))  # compiles
     steps: dict[str, Callable] = {
         "read": lambda batch: batch,
         "read and convert": lambda batch: batch.to_pandas(),
@@ -115,15 +112,15 @@ def main() -> None:
         options.data, options.rows, options.repeat = None, 4000, 1
     n_rows = 300 if options.quick else 30_000
 
-    def medians(work: Callable, *given: Any, repeat: int = options.repeat) -> dict[str, float]:
-        runs = [in_process(work, *given) for _ in range(repeat)]
+    def medians(work: Callable, *given: Any) -> dict[str, float]:
+        runs = [in_process(work, *given) for _ in range(options.repeat)]
         return {name: statistics.median(run[name] for run in runs) for name in runs[0]}
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "stream.parquet"
         write_stream(path, options.rows)
         found = {
-            "a fit with nothing compiled, s": medians(first_fit, folder, repeat=1),
+            "a small fit, s": medians(first_fit),
             "a default fit, s": medians(default_fit, options.data, n_rows),
             f"a stream of {options.rows} rows, us of CPU a row": medians(stream, str(path)),
         }

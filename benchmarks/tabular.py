@@ -96,7 +96,6 @@ def compare(sets: list[str], splits: int, folds: int, boosting: bool) -> list[di
     for data in sets:
         X, y = DATA[data](return_X_y=True)
         for name, make in methods(boosting).items():
-            make(0).fit(X[:: len(X) // 90], y[:: len(X) // 90])  # compile before the clock runs
             runs = [one_split(make, X, y, folds, seed) for seed in range(splits)]
             results.append({"data": data, "method": name, "splits": runs})
             print(row(results[-1]), flush=True)

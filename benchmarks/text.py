@@ -6,8 +6,8 @@ methods but `text*` see the same words, scikit-learn's default tokens: `text*` t
 themselves, with tokens of its own, `counts/*` raw counts, `tfidf/*`
 TfidfVectorizer(sublinear_tf=True). No choice sees a test part.
 
-Each run is a fresh process on one core, with a small fit first, so that loading and compiling do
-not count. What is counted:
+Each run is a fresh process on one core, with a small fit first, so that imports do not
+count. What is counted:
 
 - words: making the training matrix from strings (for `text*`: its use of CountVectorizer);
 - fit: training without that; for Vowpal Wabbit and river without translation, see peers.py;

@@ -61,7 +61,6 @@ def installed(*modules: str) -> bool:
 def measure_pass(X: sp.csr_matrix, y: np.ndarray, loss: str, repeat: int) -> Times:
     classes = np.unique(y)
     model = discem.MultinomialNB(loss=loss, max_iter=4, tol=None, random_state=0)
-    model.fit(X[:BATCH], y[:BATCH])  # compile
 
     def descent() -> float:
         peer = SGDClassifier(loss=LOSSES[loss], random_state=0)
@@ -99,8 +98,6 @@ def measure_stream(texts: list[str], X: sp.csr_matrix, y: np.ndarray, repeat: in
         parts = [(strings[first:last], labels[first:last]) for first, last in cuts]
         return share * seconds_of(lambda: [model.partial_fit(*part) for part in parts])
 
-    for loss in ("nll", *LOSSES):
-        ours(loss)  # compile
     work: dict[str, Callable[[], float]] = {
         f"discem MultinomialNB {loss}, partial_fit": partial(ours, loss)
         for loss in ("ncll", "hinge", "nll")
@@ -189,7 +186,6 @@ def measure_fits(
         notes[method] = f"(accuracy {models[method].score(*test):.4f})"
         return seconds
 
-    fit(next(iter(models)))  # compile
     return take_turns({method: partial(fit, method) for method in models}, repeat), notes
 
 
@@ -198,7 +194,6 @@ def measure_fits(
 
 def measure_default(texts: list[str], y: np.ndarray, repeat: int) -> Times:
     X = TfidfVectorizer(sublinear_tf=True).fit_transform(texts)
-    discem.TextClassifier(random_state=0).fit(texts[:BATCH], y[:BATCH])  # compile
     words: list[float] = []
 
     def ours() -> float:

@@ -2,7 +2,7 @@
 
 1. sampler: nanoseconds per token and sweep of one class with two topics, one thread, as the slope
    between runs of 10 and of 50 sweeps over the training documents;
-2. fit: seconds of a default fit, its compiled code loaded before the clock runs;
+2. fit: seconds of a default fit, compiled code of Gibbs sampling loaded before the clock runs;
 3. accuracy on the official split, mean and range over seeds, for the three losses, with this
    library's defaults and with the paper's prior and start.
 

@@ -4,8 +4,7 @@ Runs of `discem` get a SIGKILL, SIGTERM or SIGINT at a random moment:
 
 * fit: a fit in memory, over a model that is there already,
 * stream: a stream that saves its model after every batch,
-* save: a model that is written again and again,
-* compile: a fit with an empty compilation cache, which the next run finds as it was left.
+* save: a model that is written again and again.
 
 After each, the model file has to load and to be one that was saved: the one before, the new one, or
 that of the documents so far, to the last bit of its predictions. A signal that can be answered is
@@ -36,7 +35,7 @@ import numpy as np
 import discem
 
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
-SHARES = {"fit": 0.4, "stream": 0.35, "save": 0.2, "compile": 0.05}
+SHARES = {"fit": 0.45, "stream": 0.35, "save": 0.2}
 BATCH = 10
 FIT = ("--loss", "ncll", "--weighting", "tfidf", "--epochs", "5")  # nothing to choose
 MAIN = "from discem.cli import main; main()"
@@ -113,7 +112,7 @@ class Killer:
         self.folder = folder
         self.rng = random.Random(seed)
         self.references = References()
-        self.fitting, self.compiling = 4.0, 40.0  # seconds, until they are known better
+        self.fitting = 4.0  # seconds, until it is known better
         for name, pairs in (("train", TRAIN), ("other", OTHER), ("stream", STREAM)):
             lines = (f"{label}\t{text}\n" for label, text in pairs)
             (folder / f"{name}.txt").write_text("".join(lines))
@@ -125,11 +124,9 @@ class Killer:
         large.partial_fit([text for _, text in OTHER], [label for label, _ in OTHER])
         large.save(self.large)
 
-    def start(self, code: str, *words: object, cache: Path | None = None) -> subprocess.Popen[str]:
+    def start(self, code: str, *words: object) -> subprocess.Popen[str]:
         paths = [str(Path(discem.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
         surroundings = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
-        if cache:
-            surroundings |= {"XDG_CACHE_HOME": str(cache), "NUMBA_CACHE_DIR": ""}
         command = [sys.executable, "-c", code, *map(str, words)]
         pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
         return subprocess.Popen(command, env=surroundings, text=True, **pipes)
@@ -186,21 +183,6 @@ class Killer:
         saved = (answers(discem.load(each)) for each in (self.old, self.large))
         if not any(np.array_equal(found, each) for each in saved):
             yield "the model is none that was saved"
-
-    def compile(self, path: Path) -> Iterator[str]:
-        cache = path.parent / "cache"
-        command = ("fit", self.folder / "train.txt", "-o", path, *FIT)
-        process = self.start(MAIN, *command, cache=cache)
-        signum, told = self.kill(process, self.rng.uniform(0, self.compiling))
-        yield from answered(signum, process.returncode, told)
-        begun = time.monotonic()
-        process = self.start(MAIN, *command, cache=cache)
-        _, told = process.communicate(timeout=600)
-        self.compiling = max(self.compiling / 2, time.monotonic() - begun)
-        if process.returncode:
-            yield f"the next run ends with {process.returncode}: {told}"
-        elif not np.array_equal(answers(discem.load(path)), self.references.trained[-1]):
-            yield "the next run gives another model"
 
     def case(self, kind: str, number: int) -> list[Failure]:
         """One kill, and what was wrong after it."""

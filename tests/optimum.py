@@ -36,14 +36,14 @@ def objective(vector, Z, onehot, prior, alpha):
 
 def vector_of(model):
     """The parameters of a fitted GaussianNB as a vector of `objective`."""
-    state = model.learner_.model
-    m, v = state.features.factors[:, :, varying(model)]
+    state, columns = model.learner_.model, varying(model)
+    m, v = (state.features.values[name][columns].T for name in ("mean", "variance"))
     return np.concatenate([np.log(state.classes.counts), m.ravel(), np.log(v.ravel())])
 
 
 def varying(model):
     """The columns that take part: constant ones have no units."""
-    return np.isfinite(model.learner_.model.features.units[1])
+    return np.isfinite(model.learner_.model.features.fixed["scale"])
 
 
 def setting(model, X, y):
@@ -51,7 +51,7 @@ def setting(model, X, y):
     features, columns = model.learner_.model.features, varying(model)
     prior = features.prior
     prior = prior._replace(mean=prior.mean[columns], variance=prior.variance[columns])
-    Z = ((X - features.units[0]) / features.units[1])[:, columns]
+    Z = ((X - features.fixed["shift"]) / features.fixed["scale"])[:, columns]
     return Z, (y[:, None] == model.classes_).astype(float), prior, 1.0
 
 

@@ -13,11 +13,13 @@ import discem
 pytest.importorskip("typer", reason="the command line needs discem[cli]")
 pytest.importorskip("matplotlib", reason="pictures need discem[plot]")
 
+from sklearn import datasets as bundled
 from typer.testing import CliRunner
 
 from discem import cli
 from discem.lab import catalogue
 from discem.report import demo as demo_module
+from discem.report._output import output_folder
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -33,7 +35,20 @@ def test_version(run):
     assert (result.exit_code, result.stdout.strip()) == (0, f"discem {discem.__version__}")
 
 
-def test_demo_prints_one_table_and_draws_the_toy(run, tmp_path):
+@pytest.fixture(scope="module")
+def quick_demo(tmp_path_factory):
+    """What the quick demo finds, and what it tells of its progress."""
+    told, folder = [], tmp_path_factory.mktemp("demo")
+    scores, picture = demo_module.run_demo(folder, quick=True, progress=lambda *s: told.append(s))
+    return scores, picture, told
+
+
+def test_demo_prints_one_table_and_draws_the_toy(run, tmp_path, monkeypatch, quick_demo):
+    def again(output, *_):
+        (output_folder(output) / "demo-toy.png").write_bytes(quick_demo[1].read_bytes())
+        return quick_demo[0], output / "demo-toy.png"
+
+    monkeypatch.setattr(demo_module, "run_demo", again)
     result = run("demo", "--quick", "--output", tmp_path / "new" / "folder")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
@@ -49,9 +64,8 @@ def test_demo_prints_one_table_and_draws_the_toy(run, tmp_path):
     assert str(picture) in result.stdout
 
 
-def test_demo_scores_make_sense(tmp_path):
-    told = []
-    scores, _ = demo_module.run_demo(tmp_path, quick=True, progress=lambda *args: told.append(args))
+def test_demo_scores_make_sense(quick_demo):
+    scores, _, told = quick_demo
     found = {(score.data, score.method): score for score in scores}
     assert len(found) == len(scores) == 5 * 6 + 3 + 1
     assert found["wine, mixed, holes", "discem TableClassifier"].accuracy > 0.8
@@ -66,6 +80,10 @@ def test_demo_scores_make_sense(tmp_path):
 
 def test_demo_without_matplotlib_says_how_to_get_the_picture(run, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setattr(demo_module, "TABLES", {})
+    tiny = demo_module._table("docstrings", bundled.load_iris, 0)
+    monkeypatch.setattr(demo_module, "_docstrings", lambda *_: tiny)
+    monkeypatch.setattr(demo_module, "_mixed", lambda *_: tiny)
     result = run("demo", "--quick", "--output", tmp_path)
     assert result.exit_code == 0, result.output
     assert "pip install 'discem[plot]'" in result.stdout

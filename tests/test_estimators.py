@@ -17,6 +17,7 @@ from scipy.stats import norm
 from sklearn import naive_bayes
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -34,8 +35,9 @@ from discem import (
     inverse,
     power,
 )
+from discem.engines import Data
 from discem.exceptions import InputError
-from discem.families import FAMILIES
+from discem.targets import labels
 
 MODELS = [GaussianNB, MultinomialNB]
 every_model = pytest.mark.parametrize("Model", MODELS)
@@ -272,7 +274,7 @@ def test_early_stopping_keeps_the_best(Model):
 @every_model
 def test_warm_start_goes_on(Model):
     X, y = data(Model)
-    options = {"shuffle": False, "tol": None}
+    options = {"shuffle": False, "tol": None, "batch_size": 16}
     model = Model(warm_start=True, max_iter=2, **options)
     model.fit(X, y).fit(X, y)
     same(model, Model(max_iter=4, **options).fit(X, y), X)
@@ -280,6 +282,47 @@ def test_warm_start_goes_on(Model):
     assert Model(max_iter=2, **options).fit(X, y).fit(X, y).n_iter_ == 2
     with pytest.raises(InputError, match="warm_start: the model knows"):
         model.fit(X[y != "ash"], y[y != "ash"])
+
+
+def test_warm_start_goes_on_from_any_training():
+    """Of a fit, of a stream, of a file: no fit leaves the model worse than it found it."""
+    X, y = data(GaussianNB)
+
+    def objective(model):
+        rows = Data(model._rows(X), labels(np.searchsorted(NAMES, y)), np.ones(len(y)))
+        return model.learner_.objective(rows, np.arange(len(y))).value
+
+    model = GaussianNB(warm_start=True, max_iter=5, tol=None, random_state=0).fit(X, y)
+    before = objective(model)
+    model.fit(X, y)
+    after = objective(model)
+    assert after < before
+    model.partial_fit(X[:30], y[:30])
+    assert model.learner_.state.averages
+    before = objective(model)
+    assert objective(model.fit(X, y)) < before
+    model.set_params(batch_size=16).fit(X, y)
+    assert model.learner_.state.averages
+
+
+@pytest.mark.parametrize("loss", ["ncll", "hinge"])
+@pytest.mark.parametrize("most", [1, 5])
+def test_parts_of_large_data_leave_time_for_all_rows(loss, most):
+    """However few the steps are, they are no more than allowed, and end no worse than the start."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=9000)
+    X = rng.normal(size=(9000, 3)) + np.eye(3)[y]
+    seen = []
+    with pytest.warns(ConvergenceWarning):
+        model = GaussianNB(
+            loss=loss, max_iter=most, random_state=0, callback=lambda model, record: seen.append(1)
+        ).fit(X, y)
+    assert model.n_iter_ == len(seen) == most
+    start = GaussianNB(loss=loss, max_iter=1, tol=None, step=constant(0.0), average=False)
+    start.set_params(batch_size=len(y)).fit(X, y)
+    rows = Data(model._rows(X), labels(y), np.ones(len(y)))
+    now, then = (each.learner_.objective(rows, np.arange(9000)).value for each in (model, start))
+    assert now < then or (most == 1 and now == then)
 
 
 @every_model
@@ -471,20 +514,19 @@ def test_density_is_scipys(loss):
 def test_both_parametrisations():
     model, *_ = fitted(GaussianNB)
     mu, theta = model.mu_, model.theta_
-    moments = np.stack([mu["x"], mu["x^2"]], axis=-1) / mu["class"][:, None, None]
-    natural = np.stack([theta["x"], theta["x^2"]], axis=-1)
-    np.testing.assert_allclose(FAMILIES["gaussian"].natural(moments), natural, rtol=1e-8)
-    np.testing.assert_allclose(FAMILIES["gaussian"].mean(natural), moments, rtol=1e-8)
-    normalizer = FAMILIES["gaussian"].log_normalizer(natural).sum(axis=1)
+    m = mu["x"] / mu["class"][:, None]
+    v = mu["x^2"] / mu["class"][:, None] - m**2
+    np.testing.assert_allclose(theta["x"], m / v, rtol=1e-8)
+    np.testing.assert_allclose(theta["x^2"], -0.5 / v, rtol=1e-8)
+    normalizer = 0.5 * (m**2 / v + np.log(2 * np.pi * v)).sum(axis=1)
     np.testing.assert_allclose(np.exp(theta["class"] + normalizer), mu["class"])
 
     model, X, _ = fitted(MultinomialNB)
     mu, theta = model.mu_, model.theta_
-    np.testing.assert_allclose(FAMILIES["words"].natural(mu["word"]), theta["word"], rtol=1e-10)
+    share = mu["word"] / mu["word"].sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(theta["word"], np.log(share), rtol=1e-10)
     scale = mu["class"][:, None] * X.sum(axis=1).mean()
-    np.testing.assert_allclose(
-        FAMILIES["words"].mean(theta["word"]) * scale, mu["word"], rtol=1e-10
-    )
+    np.testing.assert_allclose(share * scale, mu["word"], rtol=1e-10)
     np.testing.assert_allclose(np.exp(theta["class"]), mu["class"])
 
 

@@ -4,19 +4,9 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, logsumexp, softmax
 
-from discem import _compile
 from discem.exceptions import OptionError
-from discem.losses import (
-    LOSSES,
-    NLL,
-    Blend,
-    Hinge,
-    compiled_form,
-    evaluate,
-    resolve_loss,
-    value_and_weights,
-)
-from discem.targets import Targets, infer, label_sets, labels, soft_labels
+from discem.losses import LOSSES, NLL, Blend, Hinge, resolve_loss, value_and_weights
+from discem.targets import IN_SET, SHARED, Targets, infer, label_sets, labels, soft_labels
 
 K = 4
 TARGETS = {
@@ -143,12 +133,6 @@ def test_hinge_moves_the_best_right_and_the_best_wrong_class():
     assert value_and_weights(Hinge(0.6), a, 1)[0] == pytest.approx(0.1)
 
 
-def evaluate_all(loss, scored, targets, values, weights, p):
-    for i in range(scored.shape[0]):
-        seen = infer(scored[i], targets, i, weights[i], p)
-        values[i] = evaluate(loss, scored[i], seen, p, weights[i])
-
-
 ENCODED = {
     "label": labels(np.array([0, 1, 2, 3, -1] * 4)),
     "set": label_sets(np.random.default_rng(1).random((20, K)) < [0.3, 0.6, 0.3, 1.0]),
@@ -158,25 +142,66 @@ ENCODED["mixed"] = Targets(  # kinds of targets may stand side by side
     np.where(np.arange(20) % 3 == 0, ENCODED["label"].codes, ENCODED["set"].codes),
     ENCODED["set"].share,
 )
+every_kind = pytest.mark.parametrize("targets", ENCODED.values(), ids=ENCODED)
 
 
-@pytest.fixture(scope="module")
-def compiled():
-    """`evaluate_all` compiled, without making this file a source of the package's cache key."""
-    return _compile._compile(evaluate_all)
+def alone(targets, i):
+    """The target of one row, as `value_and_weights` takes it."""
+    if targets.codes[i] >= -1:
+        return int(targets.codes[i])
+    return targets.share[i] > 0 if targets.codes[i] == IN_SET else targets.share[i]
 
 
 @every_loss
-@pytest.mark.parametrize("targets", ENCODED.values(), ids=ENCODED)
-def test_compiled_is_plain(loss, targets, compiled):
-    """Compiled evaluation = plain Python, for every loss and kind of target."""
+@every_kind
+def test_rows_of_a_batch_are_rows_alone(loss, targets):
+    """Whatever kinds of targets stand side by side, and however far the scores are apart."""
     scored = np.concatenate([draws(scale, 10) for scale in (2.0, 1e4)])
-    results = []
-    for function in (evaluate_all, compiled):
-        values, weights = np.empty(20), np.empty((20, K))
-        function(compiled_form(LOSSES[loss]), scored, targets, values, weights, np.empty(K))
-        results.append(np.column_stack([values, weights]))
-    np.testing.assert_allclose(*results, rtol=1e-12, atol=1e-14)
+    values, weights = LOSSES[loss].evaluate(infer(scored, targets))
+    for i in range(20):
+        value, weight = value_and_weights(loss, scored[i], alone(targets, i))
+        assert values[i] == pytest.approx(value, rel=1e-12, abs=1e-12)
+        np.testing.assert_allclose(weights[i], weight, atol=1e-14)
+
+
+@every_kind
+def test_inferences_are_posteriors(targets):
+    """Clamped and free sums, and that each posterior sums to one; no class is both right and wrong.
+
+    Of shares, what is given are these, and the clamped score is that which they expect.
+    """
+    scored = draws(5.0, 20)
+    seen = infer(scored, targets)
+    np.testing.assert_allclose(seen.free, logsumexp(scored, axis=1), rtol=1e-12)
+    np.testing.assert_allclose(seen.posterior, softmax(scored, axis=1), rtol=1e-10)
+    np.testing.assert_allclose(seen.given.sum(axis=1), 1.0, rtol=1e-12)
+    for i in range(20):
+        target = alone(targets, i)
+        if targets.codes[i] == SHARED:
+            assert seen.clamped[i] == pytest.approx(target @ scored[i])
+            np.testing.assert_array_equal(seen.given[i], target)
+            continue
+        right = np.ones(K, bool) if np.ndim(target) == 0 and target < 0 else np.zeros(K, bool)
+        right = right | (target if np.ndim(target) else np.arange(K) == target)
+        assert seen.clamped[i] == pytest.approx(logsumexp(scored[i][right]))
+        assert right[seen.right[i]] and scored[i][seen.right[i]] == scored[i][right].max()
+        gap = np.inf if right.all() else scored[i][right].max() - scored[i][~right].max()
+        assert seen.margin[i] == pytest.approx(gap)
+
+
+@every_kind
+@pytest.mark.parametrize("scale", [1e5, 1e150, 1e300])
+def test_no_scores_are_too_far_apart(targets, scale):
+    """Values and weights are numbers, and weights are about 1 at most."""
+    for loss in LOSSES.values():
+        values, weights = loss.evaluate(infer(draws(scale, 20), targets))
+        assert np.isfinite(values).all() and (np.abs(weights) < 1.2).all()
+
+
+def test_an_empty_batch_has_no_losses():
+    for loss in LOSSES.values():
+        values, weights = loss.evaluate(infer(np.zeros((0, K)), labels([])))
+        assert values.shape == (0,) and weights.shape == (0, K)
 
 
 @pytest.mark.parametrize("loss", ["huber", "NCLL", ""])
@@ -197,20 +222,9 @@ def test_senseless_losses_are_refused(loss):
 
 @every_loss
 def test_names_and_objects_are_the_same_loss(loss):
-    """A name stands for its object; whole-number parameters become floats (one compiled type)."""
+    """A name stands for its object; whole-number parameters become floats."""
     assert resolve_loss(loss) == resolve_loss(LOSSES[loss]) == LOSSES[loss]
     assert type(resolve_loss(Blend(1)).kappa) is float
-
-
-def test_built_in_losses_share_compiled_code(compiled):
-    """Another built-in loss or kind of target is other numbers, not another function."""
-    scored, counts = draws(2.0, 20), []
-    for loss in LOSSES:
-        for targets in ENCODED.values():
-            room = np.empty(20), np.empty((20, K)), np.empty(K)
-            compiled(compiled_form(LOSSES[loss]), scored, targets, *room)
-            counts.append(len(compiled.signatures))
-    assert set(counts) == {counts[0]}
 
 
 def test_targets_can_be_taken_apart():

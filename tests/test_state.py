@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import tiny
 
 import discem
 from discem import (
@@ -17,7 +18,6 @@ from discem import (
     NormalGamma,
     TextClassifier,
     TopicClassifier,
-    models,
 )
 
 NAMES = np.array(["ash", "birch", "cedar"])
@@ -150,21 +150,22 @@ def test_an_average_goes_on_after_unlabelled_documents():
     model = MultinomialNB(average=True, max_iter=5, random_state=0, unlabelled_weight=1.0)
     model.fit(X, labels)
     assert model.unlabelled_["rows"] == 80
-    assert models.averages(model.learner_.state)
+    assert model.learner_.state.averages
     before = model.predict_joint_log_proba(X)
     model.partial_fit(X[:40], y[:40])
     state, average = model.learner_.state, model.learner_.model
-    assert not models.averages(average)
-    p = models.class_counts(average) / models.class_counts(average).sum()
-    np.testing.assert_allclose(model.class_prior_, p)  # both halves of the model are averaged
+    assert not average.averages
+    np.testing.assert_allclose(
+        model.class_prior_, average.classes.shares
+    )  # both halves of the model are averaged
     after = model.predict_joint_log_proba(X)
-    last = model.learner_.engine.score(models.with_average(state, None, 0.0), sparse(X))
+    last = model.learner_.engine.score(tiny.plain(state), sparse(X))
     assert np.abs(after - before).max() > 1e-6
     assert np.abs(after - last).max() > 1e-6
     # it is the average: between where the stream began and where it is
     again = MultinomialNB(average=False, max_iter=5, random_state=0, unlabelled_weight=1.0)
     again.fit(X, labels).partial_fit(X[:40], y[:40])
-    assert not models.averages(again.learner_.state)
+    assert not again.learner_.state.averages
 
 
 def sparse(X):

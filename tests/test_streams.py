@@ -18,12 +18,11 @@ from discem import (
     MultinomialNB,
     TextClassifier,
     TopicClassifier,
-    models,
 )
 from discem.engines import Data
 from discem.exceptions import SortedStreamWarning
 from discem.targets import labels
-from discem.training import WINDOW
+from discem.training.learner import WINDOW
 
 N_WORDS, LENGTH = 50_000, 20
 WORDS = np.array([f"w{j:05d}" for j in range(N_WORDS)])
@@ -186,15 +185,16 @@ def test_an_average_forgets_all_but_so_many_steps(Model, steps):
     model = Model(loss="hinge", average=True, random_state=0, max_iter=5).fit(X, y)
     learner = model.learner_
     weights = np.arange(1, steps + 13, dtype=float) ** 2
-    past = models.class_counts(models.averaged(learner.state)).copy()
+    past = learner.state.averaged().class_counts.copy()
     learner.forget(steps)
     seen = [past] * steps
     data = Data(model._rows(X), labels(y), np.ones(len(y)))
+    learner.rule = learner.rule._replace(batch=1)
     for i in range(12):
         learner.learn(data, np.array([i]))
-        seen.append(models.class_counts(learner.state).copy())
+        seen.append(learner.state.class_counts.copy())
     expected = np.average(seen, axis=0, weights=weights)
-    np.testing.assert_allclose(models.class_counts(learner.model), expected, rtol=1e-9)
+    np.testing.assert_allclose(learner.model.class_counts, expected, rtol=1e-9)
 
 
 def test_a_stream_after_fit_is_heard():

@@ -1,7 +1,5 @@
 """Tables as they come: laws of TableClassifier, and of mixtures and naive Bayes of tables."""
 
-import datetime
-import inspect
 import pickle
 import time
 import warnings
@@ -22,10 +20,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import discem
 from discem import GaussianNB, MixtureClassifier, NaiveBayes, TableClassifier
-from discem.engines.sequential import score_all, sweep
-from discem.estimators._tables import Encoded, hider, singles
+from discem.estimators._tables import Encoded, Hider, singles
 from discem.exceptions import InputError, OptionError
-from discem.families import categorical, gaussian
+from discem.families import gaussian
 from discem.io.tables import Layout
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -139,7 +136,7 @@ def test_what_was_chosen_makes_the_same_model():
     same(model, TableClassifier(**options).fit(X, y), X)
     np.testing.assert_array_equal(model.score_samples(X), fixed.score_samples(X))
     other = TableClassifier(**options | {"random_state": 1}).fit(X, y)
-    assert not np.array_equal(other.predict_proba(X), model.predict_proba(X))
+    assert other.chosen_["trials"] != model.chosen_["trials"]
     assert model.chosen_["held_out"] > 0 and len(model.chosen_["trials"]) > 2
     best = min(trial["log_loss"] for trial in model.chosen_["trials"])
     assert best < np.log(3)
@@ -208,10 +205,9 @@ def test_what_is_not_there_is_missing(Model):
 
 def density(model, X):
     """Ln p(y, x) of naive Bayes, by the textbook: (n, K)."""
-    features = model.learner_.model.features
-    (m, v), counts = gaussian.moments(features.first), features.second
-    rates = counts.second.rates
-    levels = np.split(categorical.shares(counts.first), counts.first.first[1:-1])
+    numbers, kinds, counts = model.learner_.model.blocks
+    (m, v), rates = gaussian.moments(numbers), counts.values["rate"]
+    levels = np.split(kinds.values["share"], kinds.fixed["first"][1:-1])
     cells = model.layout_.encode(X)
     logs = norm.logpdf(cells.numbers[:, None], m, np.sqrt(v))
     total = np.nansum(logs, axis=2) + np.log(model.class_prior_)
@@ -239,9 +235,8 @@ def test_naive_bayes_by_nll_counts():
     """Rates, shares and moments are those of the classes, but for a weak prior."""
     X, y = made(900, holes=0.2)
     model = NaiveBayes(**PLAIN).fit(X, y)
-    features = model.learner_.model.features
-    (m, v), counts = gaussian.moments(features.first), features.second
-    shares = categorical.shares(counts.first)
+    numbers, kinds, counts = model.learner_.model.blocks
+    (m, v), shares, rates = gaussian.moments(numbers), kinds.values["share"], counts.values["rate"]
     for k, label in enumerate(LABELS):
         own = X[y == label]
         assert m[k, 0] == pytest.approx(own["size"].mean(), abs=0.05)
@@ -253,7 +248,7 @@ def test_naive_bayes_by_nll_counts():
         assert shares[3, k] == pytest.approx(own["member"].mean(), abs=0.02)
         frequent = own["town"].value_counts(normalize=True).reindex(TOWNS, fill_value=0.0)
         np.testing.assert_allclose(shares[4:7, k], frequent, atol=0.02)
-        assert counts.second.rates[0, k] == pytest.approx(own["visits"].mean(), rel=0.03)
+        assert rates[0, k] == pytest.approx(own["visits"].mean(), rel=0.03)
 
 
 def test_a_lognormal_column_is_a_gaussian_of_logarithms():
@@ -386,7 +381,7 @@ def test_arrays_of_numbers_are_explained_too():
 
 
 def parts_of(rows):
-    return rows.first.values, rows.second.first.values, rows.second.second.values
+    return [part.values for part in rows.parts]
 
 
 @pytest.mark.parametrize("informative", [False, True])
@@ -395,7 +390,7 @@ def test_hidden_cells_are_whole_columns_of_a_row(informative):
     X, _ = made(400, holes=0.0 if not informative else 0.05)
     layout = Layout.learn(X, GIVEN, informative)
     rows = Encoded(layout.encode(X), layout).view()
-    shown = hider(layout, 0.6)(rows, np.random.RandomState(0))
+    shown = Hider(layout, 0.6)(rows, np.random.RandomState(0))
     owners = layout.numbers, layout.codes, layout.counts
     hidden = np.zeros(X.shape, dtype=bool)
     for part, (before, after) in enumerate(zip(parts_of(rows), parts_of(shown), strict=True)):
@@ -411,11 +406,11 @@ def test_hidden_cells_are_whole_columns_of_a_row(informative):
             else:
                 assert np.isnan(after[gone, place]).all()
             np.testing.assert_array_equal(after[~gone, place], parts_of(rows)[part][~gone, place])
-    np.testing.assert_array_equal(shown.second.second.base, rows.second.second.base)
+    np.testing.assert_array_equal(shown.parts[2].base, rows.parts[2].base)
     assert 0.25 < (~hidden.any(axis=1)).mean() < 0.55
     assert 0.1 < hidden.mean() < 0.3
     assert hidden.mean(axis=1).max() <= 1.0
-    again = hider(layout, 0.6)(rows, np.random.RandomState(0))
+    again = Hider(layout, 0.6)(rows, np.random.RandomState(0))
     for one, other in zip(parts_of(again), parts_of(shown), strict=True):
         np.testing.assert_array_equal(one, other)
     alone = singles(Encoded(layout.encode(X[:1]), layout).view(), layout, np.arange(X.shape[1]))
@@ -508,12 +503,39 @@ def test_weights_of_classes_are_weights_of_rows(Model):
     weights = [by_class[label] for label in y]
     other = Model(**options_of(Model)).fit(X, y, sample_weight=weights)
     np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), rtol=1e-9)
-    alone = Model(**options_of(Model)).fit(X, y)
+    long = options_of(Model) | {"max_iter": 30}
+    one = Model(**long | {"class_weight": by_class}).fit(X, y)
+    alone = Model(**long).fit(X, y)
     heavier = one.predict_proba(X).mean(axis=0) - alone.predict_proba(X).mean(axis=0)
     assert heavier[0] > 0.0 > heavier[2]
     for bad, message in (([1.0] * 89, "inconsistent|89"), (-np.ones(90), "row 0 is negative")):
         with pytest.raises(ValueError, match=message):
             Model(**options_of(Model)).fit(X, y, sample_weight=bad)
+
+
+def test_steps_of_a_stream_become_fewer_and_teach_as_much():
+    """Batches grow as the steps of rows become small: what is learnt is about the same."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=12_000)
+    X = pd.DataFrame(rng.normal(size=(12_000, 4)) + 0.5 * y[:, None], columns=list("abcd"))
+    one, other = (NaiveBayes(random_state=0, batch_size=size) for size in ("auto", 16))
+    for model in (one, other):
+        for begin in range(0, 10_000, 5_000):
+            model.partial_fit(X[begin : begin + 5_000], y[begin : begin + 5_000])
+    grown = one.learner_.rule.grown(10_000).batch
+    assert 64 < grown <= 4096 and other.learner_.rule.grown(10_000).batch == 16
+    assert one.learner_.t == other.learner_.t
+    found = [-model.predict_log_proba(X[10_000:]) for model in (one, other)]
+    losses = [each[np.arange(2000), y[10_000:]].mean() for each in found]
+    assert losses[0] < losses[1] + 0.01
+
+
+def test_components_that_no_rows_are_for_are_not_tried():
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(40), 5)
+    X = pd.DataFrame(rng.normal(size=(40, 3))[y] * 3 + rng.normal(size=(200, 3)))
+    model = TableClassifier(random_state=0, density=False).fit(X, y)
+    assert {trial["n_components"] for trial in model.chosen_["trials"]} == {1}
 
 
 def test_what_is_learnt_of_frequencies_and_temperatures():
@@ -724,40 +746,6 @@ def test_files(density, tmp_path):
             one.partial_fit(frame, np.where(y == "ash", "oak", y))
         same(model, again, frame)
         assert type(again.sample(2)[0]) is type(frame)
-
-
-# --- compiled once --------------------------------------------------------------------------------
-
-
-def signatures():
-    held = [inspect.getclosurevars(each).nonlocals["compiled"] for each in (sweep, score_all)]
-    return [len(each.signatures) for each in held]
-
-
-def test_a_second_table_compiles_nothing():
-    """Whatever its columns: numbers only, texts only, counts only, one column, many classes."""
-    options = FIXED | {"density": True}
-    model, X, y = fitted(density=True)
-    model.predict(X)
-    model.partial_fit(X, y)
-    before = signatures()
-    rng = np.random.default_rng(0)
-    tables = [
-        pd.DataFrame(rng.normal(size=(60, 4)), columns=list("abcd")),
-        pd.DataFrame({"a": list("xyz") * 20, "b": list("uv") * 30}),
-        pd.DataFrame({"n": rng.poisson(20.0, size=60).astype(float)}),
-        rng.normal(size=(60, 2)),
-        [{"when": datetime.date(2020, 1, 1 + i % 28), "yes": i % 2 == 0} for i in range(60)],
-    ]
-    for table in tables:
-        other = TableClassifier(**options | {"loss": "hinge"}).fit(table, np.arange(60) % 5)
-        other.predict(table)
-        other.score_samples(table)
-        other.explain(table[:1])
-        other.partial_fit(table, np.arange(60) % 6)
-        MixtureClassifier(3, families={}, max_iter=1, random_state=0).fit(table, np.arange(60) % 2)
-        NaiveBayes(families={}, max_iter=1, loss="nll").fit(table, np.arange(60) % 2)
-    assert signatures() == before
 
 
 # --- careless -------------------------------------------------------------------------------------

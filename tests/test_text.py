@@ -300,7 +300,7 @@ def test_temperature_betters_probabilities_and_changes_no_prediction(loss):
     assert gained < (0.7 if loss == "nll" else 1.0) * lost
     np.testing.assert_array_equal(model.predict(test), plain.predict(test))
     plain.calibrate(test, truth)
-    assert log_loss(truth, plain.predict_proba(test)) <= gained + 1e-9
+    assert log_loss(truth, plain.predict_proba(test)) <= gained + 1e-4  # it is searched for
     np.testing.assert_array_equal(model.predict(test), plain.predict(test))
 
 

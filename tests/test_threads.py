@@ -40,7 +40,7 @@ def in_thread(work, *args):
 
 
 class Paused(Sequential):
-    """Takes a pass row by row, and waits in the middle of it."""
+    """Takes a pass batch by batch, and waits in the middle of it."""
 
     def __init__(self):
         self.within, self.go_on = threading.Event(), threading.Event()
@@ -51,7 +51,7 @@ class Paused(Sequential):
     def learn(self, state, rule, t, data, order, figures, chunk=0):
         for done in super().learn(state, rule, t, data, order, figures, 1):
             yield done
-            if done.rows == len(order) // 2:
+            if not self.within.is_set() and done.rows >= len(order) // 2:
                 self.within.set()
                 assert self.go_on.wait(SECONDS)
 

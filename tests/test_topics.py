@@ -15,28 +15,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import discem
 from discem import Dirichlet, MultinomialNB, TopicClassifier, constant, inverse, models
 from discem.datasets import DataNotFoundError, load_text
-from discem.engines.sequential import ByBatch, score_all, sweep
 from discem.exceptions import InputError, OptionError
 from discem.families import FAMILIES
-from discem.figures import FIGURES
 from discem.io.rows import sparse_rows
-from discem.losses import LOSSES, compiled_form
 from discem.models import ClassPrior
-from discem.models.topics import (
-    Cvb0,
-    Gibbs,
-    collect_topics,
-    start_topics,
-    trigamma,
-    uniform,
-    word_distributions,
-)
-from discem.projections import Interior
-from discem.targets import labels
+from discem.models._cvb0 import _trigamma
+from discem.models.topics import Cvb0, Gibbs, start_topics
 
 INFERENCES = [Cvb0(12), Gibbs(9, 5)]
 each_inference = pytest.mark.parametrize("inference", INFERENCES, ids=["cvb0", "gibbs"])
-PLAIN = Interior(0.5, damping=0.0)
 
 
 def documents(n=120, W=12, K=3, seed=0, length=15):
@@ -102,13 +89,12 @@ def normalized(logs, counts):
 
 def infer(model, x):
     """Ln p(d | y) and expected counts as (K, T, W), by the model's inference."""
-    rows, K = sparse_rows(x[None]), models.n_classes(model)
-    room, out = models.make_room(model, rows, 1), np.empty((1, K))
-    score_all(model, rows, np.arange(1), room, out)
-    counts = np.zeros((len(x), room.expected.shape[2]))
-    counts[rows.indices] = room.expected[0, : len(rows.indices)]
-    p = models.class_counts(model) / models.class_counts(model).sum()
-    return out[0] - np.log(p), counts.reshape(len(x), -1, K).transpose(2, 1, 0)
+    batch = model.read(sparse_rows(x[None]))
+    scores, tokens = model.scores(batch)
+    counts = np.zeros((len(x), *tokens.shape[1:]))
+    counts[batch[0].words[batch[0].place]] = tokens
+    p = model.class_counts / model.class_counts.sum()
+    return scores[0] - np.log(p), counts.transpose(1, 2, 0)
 
 
 # --- inference against enumeration ----------------------------------------------------------------
@@ -118,7 +104,7 @@ def infer(model, x):
 def test_gibbs_statistics_are_those_of_enumeration(T):
     rng = np.random.default_rng(T)
     model = tiny_model(T, Gibbs(40_000, 1), seed=T)
-    phi = word_distributions(model)
+    phi = model.word_distributions
     for _ in range(5):
         x = tiny_document(rng)
         _, counts = infer(model, x)
@@ -130,7 +116,7 @@ def test_gibbs_statistics_are_those_of_enumeration(T):
 @pytest.mark.parametrize("T", [2, 3])
 def test_gibbs_likelihood_is_unbiased(T):
     rng = np.random.default_rng(T)
-    phi = word_distributions(tiny_model(T, Gibbs(3, 0), seed=T))
+    phi = tiny_model(T, Gibbs(3, 0), seed=T).word_distributions
     for _ in range(4):
         x = tiny_document(rng)
         drawn = [infer(tiny_model(T, Gibbs(3, seed), seed=T), x)[0] for seed in range(1, 600)]
@@ -148,7 +134,7 @@ def test_bias_of_cvb0(T, concentration):
     bias, wrong = [], []
     for seed in range(12):
         model = tiny_model(T, Cvb0(20), seed=seed, concentration=concentration)
-        phi, x = word_distributions(model), tiny_document(rng)
+        phi, x = model.word_distributions, tiny_document(rng)
         found, counts = infer(model, x)
         for k in range(2):
             exact, expected = enumerate_tokens(phi[k], x, model.alpha)
@@ -164,7 +150,7 @@ def test_bias_of_cvb0(T, concentration):
 def test_one_word_and_no_word(inference):
     """Of one word importance sampling is exact, the bound is not; of none both are."""
     model = tiny_model(2, inference, concentration=0.3)
-    phi = word_distributions(model)
+    phi = model.word_distributions
     found, counts = infer(model, np.eye(8)[3])
     np.testing.assert_allclose(counts.sum(axis=(1, 2)), 1.0)
     off = np.abs(found - np.log(phi[:, :, 3].mean(axis=1))).max()
@@ -179,49 +165,26 @@ def test_expected_counts_add_up(inference):
     model, x = tiny_model(3, inference), tiny_document(np.random.default_rng(3), tokens=40)
     for document in (x, 0.3 * x, 1000.5 * x):
         found, counts = infer(model, document)
-        np.testing.assert_allclose(counts.sum(axis=1), np.tile(document, (2, 1)), atol=1e-9)
+        np.testing.assert_allclose(counts.sum(axis=1), np.tile(document, (2, 1)), rtol=1e-6)
         assert np.isfinite(found).all()
 
 
 @each_inference
-def test_compiled_equals_plain(inference):
-    X, y = documents(20)
-    codes = np.unique(y, return_inverse=True)[1]
-    rows, targets, n = sparse_rows(X), labels(codes), len(X)
-    results = []
-    for run in (sweep, sweep.plain):
-        rng = np.random.RandomState(0)
-        tally = collect_topics(rows, targets, np.ones(n), X.shape[1], 3, 2, rng)
-        state = start_topics(
-            tally,
-            Dirichlet(1.0),
-            ClassPrior(1.0, False, True),
-            0.5,
-            inference,
-            "generative",
-            True,
-            rng,
-        )
-        room, figures = models.make_room(state, rows, 2), np.zeros(len(FIGURES))
-        rho, share = np.full(n // 2, 0.02), np.arange(1.0, n // 2 + 1)
-        run(
-            state, compiled_form(LOSSES["ncll"]), PLAIN, ByBatch(), rows, targets, np.ones(n),
-            np.arange(n), rho, share,
-            float(n), np.empty((4, 3)), room, figures,
-        )  # fmt: skip
-        results.append((word_distributions(models.averaged(state)), figures))
-    np.testing.assert_allclose(results[0][0], results[1][0], rtol=1e-9)
-    np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-9)
+def test_a_batch_is_its_documents(inference):
+    """Each is inferred by itself, whatever is beside it."""
+    X = documents(20)[0]
+    X[7] = 0.0
+    model = tiny_model(2, inference, W=12)
+    together, tokens = model.scores(model.read(sparse_rows(X)))
+    found = [model.scores(model.read(sparse_rows(x[None]))) for x in X]
+    np.testing.assert_allclose(together, np.concatenate([each for each, _ in found]), rtol=1e-6)
+    apart = np.concatenate([each for _, each in found])
+    np.testing.assert_allclose(tokens, apart, atol=1e-5)
 
 
-def test_numbers():
+def test_trigamma():
     x = np.concatenate([np.linspace(0.01, 20, 50), [1e3, 1e6]])
-    np.testing.assert_allclose([trigamma(v) for v in x], polygamma(1, x), rtol=1e-8)
-    state = np.array([12345, 67890])
-    u = np.array([uniform(state) for _ in range(20_000)])
-    assert 0 < u.min() < u.max() < 1
-    assert np.abs(np.histogram(u, 20, (0, 1))[0] - 1000).max() < 130
-    assert abs(np.corrcoef(u[1:], u[:-1])[0, 1]) < 0.03
+    np.testing.assert_allclose(_trigamma(x), polygamma(1, x), rtol=1e-7)
 
 
 # --- training -------------------------------------------------------------------------------------
@@ -235,23 +198,25 @@ def test_one_topic_is_naive_bayes(loss, inference):
     options |= {"prior": Dirichlet(1.5), "step": constant(0.02), "average": False}
     one = TopicClassifier(1, inference=inference, **options).fit(X, y)
     two = MultinomialNB(**options).fit(X, y)
-    np.testing.assert_allclose(one.topics_[:, 0], np.exp(two.feature_log_prob_), rtol=1e-9)
+    # what has next to no weight is left out: here document by document, there class by class
+    near = 1e-3 if loss == "ncll" else 1e-9
+    np.testing.assert_allclose(one.topics_[:, 0], np.exp(two.feature_log_prob_), rtol=near)
     np.testing.assert_allclose(
-        one.predict_joint_log_proba(X), two.predict_joint_log_proba(X), rtol=1e-9
+        one.predict_joint_log_proba(X), two.predict_joint_log_proba(X), rtol=near
     )
-    assert one.history_[-1]["perplexity"] == pytest.approx(two.history_[-1]["perplexity"])
+    assert one.history_[-1]["perplexity"] == pytest.approx(two.history_[-1]["perplexity"], near)
 
 
 @pytest.mark.parametrize("init", ["generative", "prior"])
 @pytest.mark.parametrize("inference", ["cvb0", "gibbs"])
 @pytest.mark.parametrize("loss", ["nll", "ncll", "hinge"])
 def test_topics_become_different(init, inference, loss):
-    X, y = documents(300)
+    X, y = documents(150)
     options = {"prior": Dirichlet(0.1)}
     if init == "prior":
         options["step"] = inverse(0.01) if loss == "nll" else constant(0.1)
     model = TopicClassifier(
-        loss=loss, init=init, inference=inference, random_state=0, max_iter=15, **options
+        loss=loss, init=init, inference=inference, random_state=0, max_iter=10, **options
     ).fit(X, y)
     apart = np.abs(model.topics_[:, 0] - model.topics_[:, 1]).sum(axis=1)
     assert (apart > 0.1).all(), apart

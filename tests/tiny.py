@@ -1,49 +1,29 @@
 """Tiny problems and models of every family, for the laws: all from the families' own records."""
 
 import copy
+from dataclasses import fields, is_dataclass
 
 import numpy as np
-from scipy.special import log_softmax
+from scipy import stats
 
 from discem import Interior, models
-from discem.engines import Data, Rule, Sequential, sequential
-from discem.engines.sequential import ByBatch, ByRow, score_all, sweep
-from discem.families import FAMILIES, family_of
+from discem.engines import Data, Rule, Sequential
+from discem.families import FAMILIES, family_of, gaussian, words
 from discem.figures import FIGURES
-from discem.losses import NCLL, compiled_form
+from discem.losses import NCLL, resolve_loss
 from discem.models import ClassPrior
-from discem.schedules import step_sizes
 from discem.targets import labels
 from discem.training import Learner
+from discem.update import update
 
 LOSS = NCLL()
 PLAIN = Interior(0.5, damping=0.0)  # interior steps as method and paper define them
-# Families whose compiled code is another's: they run as plain Python here, and compile nothing.
-LENT = {"bernoulli": "categorical", "lognormal": "gaussian"}
-OWN = [name for name in FAMILIES if name not in LENT]
+DENSE = [name for name in FAMILIES if name not in ("words", "levels")]
 
 
-class Plain(Sequential):
-    """The sequential engine without compiled code."""
-
-    def learn(self, state, rule, t, data, order, figures, chunk=0):
-        compiled, sequential.sweep = sequential.sweep, sweep.plain
-        try:
-            yield from super().learn(state, rule, t, data, order, figures, chunk)
-        finally:
-            sequential.sweep = compiled
-
-    def score(self, model, rows, order=None):
-        compiled, sequential.score_all = sequential.score_all, score_all.plain
-        try:
-            return super().score(model, rows, order)
-        finally:
-            sequential.score_all = compiled
-
-
-def engine_of(state):
-    """The engine that runs a model in tests."""
-    return Plain() if family_of(state.features).name in LENT else Sequential()
+def record(family):
+    """The record of a family, by name or as it is."""
+    return FAMILIES[family] if isinstance(family, str) else family
 
 
 def data(family, n=12, d=3, K=3, seed=0):
@@ -53,9 +33,12 @@ def data(family, n=12, d=3, K=3, seed=0):
     return record(family).example(y, d, rng), y
 
 
-def record(family):
-    """The record of a family, by name or as it is."""
-    return FAMILIES[family] if isinstance(family, str) else family
+def holed(family, X):
+    """The rows, with some missing cells where the family takes them."""
+    if record(family).accepts.missing:
+        X = X.copy()
+        X[1, 2] = X[4] = np.nan
+    return X
 
 
 def view(family, X):
@@ -67,82 +50,162 @@ def width(X):
     return tuple(part.shape[1] for part in X) if isinstance(X, tuple) else X.shape[1]
 
 
-def count(family, X, targets, weights=None, K=3):
+def take(X, rows):
+    """Some of the rows."""
+    return tuple(part[rows] for part in X) if isinstance(X, tuple) else X[rows]
+
+
+def as_targets(y):
+    return y if hasattr(y, "codes") else labels(y)
+
+
+def count(family, X, y, weights=None, K=3):
     """The statistics of the data."""
     rows = view(family, X)
     weights = np.ones(rows.n_rows) if weights is None else weights
-    return models.collect(record(family), rows, targets, weights, width(X), K)
+    return models.collect(record(family), rows, as_targets(y), weights, width(X), K)
 
 
-def begin(family, X, y, prior=None, alpha=1.0, init="generative", average=False, K=3):
+def begin(
+    family, X, y, prior=None, alpha=1.0, init="generative", average=False, K=3, first=None
+):  # fmt: skip
     """A model at its start, at mass 1 unless init="prior"."""
     of = record(family)
     if prior is None:
         prior, _ = of.resolve_prior("data", True, width(X))
     classes = ClassPrior(alpha, of.keeps_mass(prior), of.lifts_to_prior)
-    return models.start(count(of, X, labels(y), K=K), prior, classes, init, average)
+    return models.start(count(of, X, y, K=K), prior, classes, init, average, first=first)
 
 
-def run(state, X, y, loss, rho, n, projection=PLAIN, batch=1, weights=None, sweep=None):
+class Replay:
+    """Steps of given sizes, one after the other."""
+
+    def __init__(self, rho):
+        self.rho = np.atleast_1d(np.asarray(rho, dtype=float))
+
+    def __call__(self, t):
+        return self.rho[(np.asarray(t, dtype=int) - 1) % len(self.rho)]
+
+
+def step(model, X, y, loss="ncll", rho=0.1, n=np.inf, projection=PLAIN, weights=None):
+    """One update with all rows from a copy of the model: the new model, and what was judged."""
+    model, rows = copy.deepcopy(model), model.family.view(X)
+    rule = Rule(resolve_loss(loss), projection, None, float(n), rows.n_rows)
+    weights = np.ones(rows.n_rows) if weights is None else weights
+    return update(model, model.read(rows), as_targets(y), weights, rule, float(rho))
+
+
+def run(state, X, y, loss="ncll", rho=0.1, n=12, projection=PLAIN, batch=1, weights=None):
     """One pass in order from a copy of `state`; return the new state and the figures."""
-    state = copy.deepcopy(state)
-    if sweep is None:
-        plain = isinstance(engine_of(state), Plain)
-        sweep = sequential.sweep.plain if plain else sequential.sweep
-    rows, K = family_of(state.features).view(X), models.n_classes(state)
-    size = rows.n_rows
-    steps = -(-size // batch)
-    weights = np.ones(size) if weights is None else weights
-    figures, order = np.zeros(len(FIGURES)), np.arange(size)
-    sizes = np.array(np.broadcast_to(rho, (steps,)), dtype=float)
-    rho = step_sizes(lambda t: sizes, 1, steps)  # of the type that training sees
-    share = np.arange(1.0, steps + 1.0) ** 2
-    targets = y if hasattr(y, "codes") else labels(y)
-    room, stride = models.make_room(state, rows, batch), ByBatch() if batch > 1 else ByRow()
-    sweep(
-        state, compiled_form(loss), projection, stride, rows, targets, weights, order, rho, share,
-        float(n), np.empty((batch + 2, K)), room, figures,
-    )  # fmt: skip
+    rows = state.family.view(X)
+    weights = np.ones(rows.n_rows) if weights is None else weights
+    rule = Rule(resolve_loss(loss), projection, Replay(rho), float(n), batch)
+    figures, data = np.zeros(len(FIGURES)), Data(rows, as_targets(y), weights)
+    order, state = np.arange(rows.n_rows), copy.deepcopy(state)
+    for done in Sequential().learn(state, rule, 0, data, order, figures):
+        state = done.state
     return state, figures
 
 
 def learner(state, loss, schedule, n, batch=1, projection=PLAIN, engine=None):
-    rule = Rule(loss, projection, schedule, float(n), batch)
-    return Learner(copy.deepcopy(state), rule, engine or engine_of(state))
+    rule = Rule(resolve_loss(loss), projection, schedule, float(n), batch)
+    return Learner(copy.deepcopy(state), rule, engine)
 
 
 def learn(trained, X, y, order=None, chunk=0):
     """Take one pass; return the learner."""
-    rows = family_of(trained.state.features).view(X)
+    rows = trained.state.family.view(X)
     order = np.arange(rows.n_rows) if order is None else order
     trained._chunk = lambda rows: chunk
-    trained.learn(Data(rows, labels(y), np.ones(rows.n_rows)), order)
+    trained.learn(Data(rows, as_targets(y), np.ones(rows.n_rows)), order)
     return trained
 
 
 def scores(model, X, engine=None):
-    return (engine or engine_of(model)).score(model, family_of(model.features).view(X))
+    return (engine or Sequential()).score(model, model.family.view(X))
+
+
+def joint(model, X):
+    """Ln p(y, c, x) of rows and components."""
+    return model.joint(model.read(model.family.view(X)))
+
+
+# --- what a model holds ---------------------------------------------------------------------------
+
+
+def plain(state):
+    """The state as it stands, without its average."""
+    blocks = [block._replace(past={}) for block in state.blocks]
+    return state._replace(classes=state.classes._replace(past=None), blocks=tuple(blocks))
+
+
+def settled(block):
+    """The block, without scalars that act on all of its levels."""
+    return FAMILIES["levels"].settled(block) if block.family == "levels" else block
+
+
+def counts_of(block, shares):
+    """The count N behind each of the statistics of a block."""
+    if block.family == "words":
+        return np.ones((1, len(shares)))
+    family, N = family_of(block), block.mass[:, None] * shares
+    if "column" in block.fixed:
+        return family.by_factor(block, N)
+    return np.tile(N, (len(family.moments(block)), 1))
+
+
+def seen_of(block, X):
+    """By which weights a row moves the counts behind its statistics, (n, D): of words, by none."""
+    there = ~np.isnan(X)
+    if "column" in block.fixed:
+        return there[:, block.fixed["column"]]
+    if block.family == "words":
+        return 0 * there[:, :1]
+    return np.tile(there, (1, len(means_of(block)) // there.shape[1]))
+
+
+def statistics_of(model, X):
+    """The statistics of rows, (n, D), of a model that has one block."""
+    (batch,) = model.read(model.family.view(X))
+    if model.features.family == "levels":
+        full = np.zeros((len(X), len(model.features.fixed["column"])))
+        full[:, batch.levels] = batch.hot.toarray()
+        return full
+    if model.features.family != "words":
+        return batch.values
+    counts, full = batch.counts, np.zeros((len(X), len(model.features.fixed["alpha"])))
+    full[:, batch.words] = counts if isinstance(counts, np.ndarray) else counts.toarray()
+    return full
+
+
+def means_of(block):
+    """The mean parameters of a block, (D, K): of words, the expected counts."""
+    if block.family == "words":
+        return words.expected_counts(block)
+    block = settled(block)
+    return np.concatenate(list(family_of(block).moments(block).values()))
 
 
 def parameters(state):
-    """p(y), the mean parameters of p(x | y) in units of the state, and the mass N behind them."""
-    counts = models.class_counts(state)
-    count, means = family_of(state.features).arrays(state.features, counts)
-    return counts / counts.sum(), means, count[..., None]
+    """p(y), and of each block its mean parameters and the counts behind them."""
+    p = state.classes.shares
+    return p, [means_of(b) for b in state.blocks], [counts_of(b, p) for b in state.blocks]
 
 
-def log_joint(family, b, theta, x):
-    """Scores of rows x, in units, from class logits and natural parameters: (n, K)."""
-    of = record(family)
-    linear = np.einsum("nfs,kfs->nk", of.statistics(x), theta)
-    normalizers = of.exposure(x) @ of.log_normalizer(theta).T
-    return log_softmax(b) + linear - normalizers + of.log_base(x)[:, None]
+def held(state):
+    """Class counts, masses and mean parameters: all that a state holds, in rows."""
+    blocks = [part for b in state.blocks for part in (b.mass, means_of(b).ravel())]
+    return np.concatenate([state.classes.counts, *blocks])
 
 
 def flat(state):
     """All numbers of a state in a row."""
     if isinstance(state, np.ndarray):
         return state.ravel()
+    if isinstance(state, dict):
+        state = tuple(state.values())
+    if is_dataclass(state):
+        state = tuple(getattr(state, field.name) for field in fields(state))
     if isinstance(state, tuple):
         return np.concatenate([flat(part) for part in state]) if state else np.zeros(0)
     return np.array([state], dtype=float) if isinstance(state, int | float) else np.zeros(0)
@@ -151,3 +214,54 @@ def flat(state):
 def untimed(records):
     """Records as a file has them: without the seconds that they took."""
     return [{name: each[name] for name in each if name != "seconds"} for each in records]
+
+
+# --- ln p(x | component) of cells, by SciPy: written from the definition of each family -----------
+
+
+def _gaussian(block, x):
+    m, v = gaussian.moments(block)
+    return stats.norm.logpdf(x[:, None, :], m, np.sqrt(v))
+
+
+def _lognormal(block, x):
+    m, v = gaussian.moments(block)
+    return stats.lognorm.logpdf(x[:, None, :], np.sqrt(v), scale=np.exp(m))
+
+
+def _levels(block, x):
+    first, p = block.fixed["first"], block.values["share"]
+    codes = np.where(np.isnan(x), 0, x).astype(int)
+    return np.where(np.isnan(x)[:, None], np.nan, np.log(p[codes + first[:-1]]).swapaxes(1, 2))
+
+
+def _words(block, x):
+    cells = words.expected_counts(block)
+    return x[:, None, :] * np.log(cells / cells.sum(axis=0)).T
+
+
+CELLS = {
+    "gaussian": _gaussian,
+    "lognormal": _lognormal,
+    "poisson": lambda b, x: stats.poisson.logpmf(x[:, None, :], b.values["rate"].T),
+    "exponential": lambda b, x: stats.expon.logpdf(x[:, None, :], scale=b.values["mean"].T),
+    "categorical": _levels,
+    "bernoulli": _levels,
+    "words": _words,
+}
+
+
+def log_density(model, X):
+    """Ln p(c) + sum of ln p(x_d | c) over the cells that are there: (n, M)."""
+    parts = X if isinstance(X, tuple) else (X,)
+    a = np.log(model.classes.counts / model.classes.counts.sum())[None]
+    for block, part in zip(model.blocks, parts, strict=True):
+        block = settled(block)
+        a = a + np.nansum(CELLS[block.family](block, part), axis=2)
+    return a
+
+
+def log_odds(model):
+    """Scores of a few ordinary rows."""
+    of, d = model.family, len(model.features.mass) or len(means_of(model.features))
+    return scores(model, of.example(np.arange(4) % 2, d, np.random.default_rng(0)))

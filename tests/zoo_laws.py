@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from zoo import Sample
 
-from discem import TextClassifier, constant, models
+from discem import TextClassifier, constant
 
 ROUNDING = 1e-9  # of an objective
 LEAST = 1e-15  # no probability counts as less
@@ -61,7 +61,7 @@ class Trained:
         place = np.searchsorted(core.classes_, self.sample.y)
         own = a[np.arange(len(a)), place]
         losses = _losses(core.learner_.rule.loss, a, own, place)
-        return float(self.weight @ losses) + models.penalty(core.learner_.model)
+        return float(self.weight @ losses) + core.learner_.model.penalty()
 
     @cached_property
     def end(self) -> float:

@@ -1,4 +1,4 @@
-"""What comes out of a file, looked at before it is used: compiled code trusts its input.
+"""Checks of what comes out of a file, before anything uses it.
 
 Every kind that can stand in a model file says itself what a good one is, by these; see
 `estimators._files`.
@@ -56,7 +56,7 @@ def check_number(
     most: float = inf,
     kind: Any = NUMBER,
 ) -> None:
-    """See that it is a finite number in bounds; compiled code wants it of one kind, a float."""
+    """See that it is a finite number of that kind, in bounds."""
     demand(isinstance(value, kind) and not isinstance(value, bool), f"{name} is not a number")
     _check_bounds(name, value, value, least, above, most)
 

@@ -1,8 +1,9 @@
-"""Losses: what scores say of a row becomes a value and K weights.
+"""Losses: what scores say of a batch of rows becomes a value and K weights for each row.
 
 The scores are ``a_k = ln p(y=k, x)``; the weights are ``w_k = -d loss / d a_k``, and they are all
-that the update of the method needs to know of a loss. A loss sees neither a model nor what kind of
-target a row has: it contrasts the `Inferences` that targets make of the scores.
+that the update of the method needs to know of a loss. Every likelihood loss is a contrast of two
+inferences: the posterior when the answer is known (clamped) minus the posterior when it is not
+(free). A loss sees neither a model nor what kind of target a row has.
 """
 
 from __future__ import annotations
@@ -13,37 +14,28 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import targets as _targets
-from ._compile import generic
+from ._arrays import beside, namespace_of
 from ._kinds import savable
 from .exceptions import OptionError
-
-
-class Contrast(NamedTuple):
-    """The built-in losses in numbers: one compiled form for all, so that to change one is free.
-
-    ``free * ln p(x) - clamped * ln p(target, x)``; or, with a margin, what the best right class
-    lacks of being so far ahead of the best wrong one.
-    """
-
-    clamped: float
-    free: float
-    margin: float = 0.0
+from .targets import Inferences
 
 
 @savable
 class NLL(NamedTuple):
     """Negative log-likelihood of the joint: -ln p(y, x). Its update is Sato's online EM."""
 
-    def contrast(self) -> Contrast:
-        return Contrast(1.0, 0.0)
+    def evaluate(self, seen: Inferences) -> tuple[Any, Any]:
+        """Return -ln p(y, x) of each row, and the weights clamped."""
+        return -seen.clamped, seen.given
 
 
 @savable
 class NCLL(NamedTuple):
     """Negative conditional log-likelihood: -ln p(y | x)."""
 
-    def contrast(self) -> Contrast:
-        return Contrast(1.0, 1.0)
+    def evaluate(self, seen: Inferences) -> tuple[Any, Any]:
+        """Return -ln p(y | x) of each row, and the weights clamped - free."""
+        return seen.free - seen.clamped, seen.given - seen.posterior
 
 
 @savable
@@ -52,8 +44,10 @@ class Blend(NamedTuple):
 
     kappa: float = 0.1
 
-    def contrast(self) -> Contrast:
-        return Contrast(1.0 + self.kappa, 1.0)
+    def evaluate(self, seen: Inferences) -> tuple[Any, Any]:
+        """Return the sum of both losses, and of their weights."""
+        value, weights = NCLL().evaluate(seen)
+        return value - self.kappa * seen.clamped, weights + self.kappa * seen.given
 
 
 @savable
@@ -62,40 +56,47 @@ class Hinge(NamedTuple):
 
     margin: float = 1.0
 
-    def contrast(self) -> Contrast:
-        return Contrast(1.0, 1.0, self.margin)
+    def evaluate(self, seen: Inferences) -> tuple[Any, Any]:
+        """Clamp the best right answer, and free only the best wrong one."""
+        xp = namespace_of(seen.margin)
+        lacks = self.margin - seen.margin
+        value = xp.where(lacks > 0, lacks, xp.zeros_like(lacks))
+        classes = beside(np.arange(seen.given.shape[1]), seen.given)[None, :]
+        step = xp.where(lacks > 0, xp.ones_like(lacks), xp.zeros_like(lacks))[:, None]
+        none = xp.zeros_like(seen.given)
+        right = xp.where(classes == seen.right[:, None], step, none)
+        return value, right - xp.where(classes == seen.wrong[:, None], step, none)
+
+    def smoothed(self) -> tuple[Any, ...]:
+        """Losses without an edge, closer and closer to this one, for steps of all rows at once."""
+        return SoftHinge(self.margin, 0.5), SoftHinge(self.margin, 0.1)
 
 
-@generic
-def evaluate(loss, a, seen, p, w):
-    """Return the loss of a row, and turn `w` into its weights.
+class SoftHinge(NamedTuple):
+    """The hinge without its edges: soft at the margin, and between wrong answers that are close."""
 
-    `seen` are the `Inferences` from the scores `a`; `p` is ``p(y | x)``, and `w` holds
-    ``p(y | x, target)`` when it comes: for a label y, the unit vector e_y.
-    """
+    margin: float
+    width: float
 
-
-@evaluate.register(Contrast)
-def _contrast(loss, a, seen, p, w):
-    if loss.margin > 0.0:
-        for k in range(a.shape[0]):
-            w[k] = 0.0
-        if seen.wrong < 0:
-            return 0.0
-        value = loss.margin - (a[seen.right] - a[seen.wrong])
-        if value <= 0.0:
-            return 0.0
-        w[seen.right] = 1.0
-        w[seen.wrong] = -1.0
-        return value
-    for k in range(a.shape[0]):
-        w[k] = loss.clamped * w[k] - loss.free * p[k]
-    return loss.free * seen.free - loss.clamped * seen.clamped
-
-
-def compiled_form(loss: Any) -> Any:
-    """What compiled code sees of a loss: its numbers, or a loss of one's own as it is."""
-    return loss.contrast() if hasattr(loss, "contrast") else loss
+    def evaluate(self, seen: Inferences) -> tuple[Any, Any]:
+        """As of `Hinge`, where both turns are `width` nats wide."""
+        xp = namespace_of(seen.scores)
+        low = xp.full_like(seen.scores, -inf)
+        wrong = xp.where(seen.member, low, seen.scores / self.width)
+        top = xp.max(wrong, axis=1, keepdims=True)
+        top = xp.where(xp.isfinite(top), top, xp.zeros_like(top))  # no class is wrong
+        q = xp.exp(wrong - top)
+        total = xp.sum(q, axis=1)
+        some = total > 0
+        total = xp.where(some, total, xp.ones_like(total))
+        best = xp.max(xp.where(seen.member, seen.scores, low), axis=1)
+        lacks = (self.margin - best) / self.width + top[:, 0] + xp.log(total)
+        lacks = xp.where(some, lacks, xp.full_like(lacks, -700.0))
+        act = 1.0 / (1.0 + xp.exp(-xp.clip(lacks, -700.0, 700.0)))
+        classes = xp.arange(seen.scores.shape[1])[None, :]
+        right = xp.where(classes == seen.right[:, None], act[:, None], xp.zeros_like(q))
+        value = self.width * xp.logaddexp(xp.zeros_like(lacks), lacks)
+        return value, right - q * (act / total)[:, None]
 
 
 LOSSES: dict[str, Any] = {"nll": NLL(), "ncll": NCLL(), "hinge": Hinge(), "blend": Blend()}
@@ -111,17 +112,18 @@ def resolve_loss(loss: Any) -> Any:
         if loss not in LOSSES:
             raise OptionError(f"loss={loss!r} is unknown: use one of {sorted(LOSSES)} or an object")
         return LOSSES[loss]
-    if type(loss) not in evaluate.kinds and not hasattr(type(loss), "contrast"):
+    if not hasattr(type(loss), "evaluate"):
         raise OptionError(f"loss={loss!r} is neither a name nor a loss such as Blend(kappa=0.1)")
     if isinstance(loss, Blend) and not 0 <= loss.kappa < inf:
         raise OptionError(f"loss={loss!r}: kappa must be a number >= 0")
     if isinstance(loss, Hinge) and not 0 < loss.margin < inf:
         raise OptionError(f"loss={loss!r}: margin must be a number > 0")
-    return type(loss)(*(float(value) for value in loss))
+    numbers: Any = loss if isinstance(loss, tuple) else None
+    return loss if numbers is None else type(loss)(*map(float, numbers))
 
 
 def value_and_weights(loss: Any, scores: Any, target: Any) -> tuple[float, np.ndarray]:
-    """Evaluate a loss once, in plain Python.
+    """Evaluate a loss for one row.
 
     Parameters
     ----------
@@ -137,7 +139,7 @@ def value_and_weights(loss: Any, scores: Any, target: Any) -> tuple[float, np.nd
     >>> round(value, 3), weights.tolist()
     (0.693, [-0.5, 0.5])
     """
-    a = np.asarray(scores, dtype=np.float64)
+    a = np.asarray(scores, dtype=np.float64)[None]
     target = np.asarray(target)
     if target.ndim == 0:
         targets = _targets.labels(target.reshape(1))
@@ -145,6 +147,5 @@ def value_and_weights(loss: Any, scores: Any, target: Any) -> tuple[float, np.nd
         targets = _targets.label_sets(target.reshape(1, -1))
     else:
         targets = _targets.soft_labels(target.reshape(1, -1))
-    w, p = np.empty_like(a), np.empty_like(a)
-    seen = _targets.infer(a, targets, 0, w, p)
-    return float(evaluate(compiled_form(resolve_loss(loss)), a, seen, p, w)), w
+    value, weights = resolve_loss(loss).evaluate(_targets.infer(a, targets))
+    return float(value[0]), weights[0]

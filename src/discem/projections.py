@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import inf
 from typing import Any, NamedTuple
 
-from ._compile import generic
+from ._arrays import namespace_of
 from ._kinds import savable
 from .exceptions import OptionError
 
@@ -19,8 +19,8 @@ class Interior(NamedTuple):
 
     The step of one factor (one class, one feature) is shortened until nothing that must stay
     positive loses more than `share` of itself: the fraction-to-the-boundary rule of interior-point
-    methods. And the step of a row is divided by 1 + damping * (its effect on its own scores), much
-    as an implicit step would be (Toulis and Airoldi 2017): a row far out moves the parameters until
+    methods. The step of a row is divided by 1 + damping * (its effect on its own scores), much as
+    an implicit step would be (Toulis and Airoldi 2017): a row far out moves the parameters until
     it is explained, and not a hundred times further. With `caution`, the factors of a class that
     has few rows take shorter steps, such that between two of its rows the prior does not undo more
     than a share 1 / caution of what they taught. All this vanishes as steps become small.
@@ -30,10 +30,59 @@ class Interior(NamedTuple):
     damping: float = 0.03
     caution: float = 0.0
 
+    @property
+    def most_lost(self) -> float:
+        """The share of itself that a probability may lose in one step."""
+        return self.share
+
+    def damp(self, effect: Any) -> Any:
+        """What is left of the step of a row that would change its own scores by `effect`."""
+        return 1.0 / (1.0 + self.damping * effect)
+
+    def slowness(self, pull: float, shares: Any) -> Any:
+        """What to divide the step of a factor by whose class has that share of the rows.
+
+        In one step the prior pulls the factor by pull / share of itself, and 1 / share steps pass
+        from one row of the class to the next.
+        """
+        slow = self.caution * pull / shares**2
+        xp = namespace_of(slow)
+        return xp.where(slow > 1.0, slow, xp.ones_like(slow))
+
+    def positive(self, count: Any, change: Any, floor: float) -> tuple[Any, Any]:
+        """Land positive counts: the new counts, and where the step was shortened."""
+        bound = -self.share * count
+        short = change < bound
+        return count + namespace_of(count).where(short, bound, change), short
+
 
 @savable
 class Check(NamedTuple):
     """The paper's check-step: take the whole step, then lift what fell out of the domain."""
+
+    @property
+    def damping(self) -> float:
+        """None: steps are taken whole."""
+        return 0.0
+
+    @property
+    def most_lost(self) -> float:
+        """The share of itself that a probability may lose: next to nothing is left."""
+        return 1.0 - 1e-6
+
+    def damp(self, effect: Any) -> Any:
+        """Steps are taken whole."""
+        return namespace_of(effect).ones_like(effect)
+
+    def slowness(self, pull: float, shares: Any) -> Any:
+        """Steps are taken whole."""
+        return namespace_of(shares).ones_like(shares)
+
+    def positive(self, count: Any, change: Any, floor: float) -> tuple[Any, Any]:
+        """Lift what fell below `floor` to it: the new counts, and which were lifted."""
+        short = count + change < floor
+        xp = namespace_of(count)
+        return xp.where(short, floor * xp.ones_like(count), count + change), short
 
 
 def check_projection(projection: Any) -> None:
@@ -48,87 +97,3 @@ def check_projection(projection: Any) -> None:
                 f"projection={projection!r}: share must be between 0 and 1, damping and caution "
                 "numbers >= 0"
             )
-
-
-@generic
-def damp(projection, effect):
-    """What is left of the step of a row that would change its own scores by `effect` in all."""
-
-
-@damp.register(Interior)
-def _damp_interior(projection, effect):
-    return 1.0 / (1.0 + projection.damping * effect)
-
-
-@damp.register(Check)
-def _damp_check(projection, effect):
-    return 1.0
-
-
-@generic
-def slow_down(projection, pull, share):
-    """What to divide the step of a factor by, whose class has that `share` of the rows.
-
-    In one step the prior pulls the factor by pull / share of itself, and 1 / share steps pass from
-    one row of the class to the next.
-    """
-
-
-@slow_down.register(Interior)
-def _slow_down_interior(projection, pull, share):
-    return max(projection.caution * pull / (share * share), 1.0)
-
-
-@slow_down.register(Check)
-def _slow_down_check(projection, pull, share):
-    return 1.0
-
-
-@generic
-def most_lost(projection):
-    """The share of itself that a probability may lose in one step; its class has others to give."""
-
-
-@most_lost.register(Interior)
-def _most_lost_interior(projection):
-    return projection.share
-
-
-@most_lost.register(Check)
-def _most_lost_check(projection):
-    return 1.0 - 1e-6  # next to nothing is what it is lifted to
-
-
-@generic
-def positive(projection, count, change, floor):
-    """Land a single positive count: the new count, and 1 if the step was shortened."""
-
-
-@positive.register(Interior)
-def _positive_interior(projection, count, change, floor):
-    bound = -projection.share * count
-    if change < bound:
-        return count + bound, 1
-    return count + change, 0
-
-
-@positive.register(Check)
-def _positive_check(projection, count, change, floor):
-    if count + change < floor:
-        return floor, 1
-    return count + change, 0
-
-
-@generic
-def stays_positive(projection, count, inverse, floor):
-    """Whether `positive` lets a count become 1 / inverse."""
-
-
-@stays_positive.register(Interior)
-def _stays_positive_interior(projection, count, inverse, floor):
-    return (inverse > 0.0) & ((1.0 - projection.share) * count * inverse <= 1.0)
-
-
-@stays_positive.register(Check)
-def _stays_positive_check(projection, count, inverse, floor):
-    return (inverse > 0.0) & (floor * inverse <= 1.0)

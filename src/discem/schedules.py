@@ -101,13 +101,18 @@ class held(NamedTuple):
 
 
 def step_sizes(schedule: Schedule, first: int, count: int, stride: int = 1) -> np.ndarray:
-    """Sizes of `count` steps: `first`, `first + stride`, ...; also from schedules of one t."""
-    t = np.arange(first, first + count * stride, stride, dtype=np.float64)
+    """Sizes of `count` steps: `first`, `first + stride`, ..."""
+    return sizes_at(schedule, np.arange(first, first + count * stride, stride, dtype=np.float64))
+
+
+def sizes_at(schedule: Schedule, t: np.ndarray) -> np.ndarray:
+    """Sizes of the steps of these numbers; also from schedules of one t."""
     try:
         rho = np.asarray(schedule(t), dtype=np.float64)
     except (TypeError, ValueError):  # a schedule written for one step at a time
         rho = np.array([schedule(step) for step in t], dtype=np.float64)
     rho = np.array(np.broadcast_to(rho, t.shape))
     if not np.all(np.isfinite(rho)) or np.any(rho < 0):
-        raise OptionError(f"step: {schedule!r} gave a negative or non-finite size near t={first}")
+        near = f"{t[0]:g}" if len(t) else "the start"
+        raise OptionError(f"step: {schedule!r} gave a negative or non-finite size near t={near}")
     return rho

@@ -1,18 +1,18 @@
 """Targets: what is known of the answer of each row, and what scores say in its light.
 
-A row has a label, a set of labels, shares of the labels, or nothing. All are held in one type, so
-that one compiled sweep serves them all, also side by side.
+A row has a label, a set of labels, shares of the labels, or nothing. One type holds them all, so
+rows with different kinds of targets can share a batch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import exp, log
-from typing import NamedTuple
+from math import inf
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._compile import helper
+from ._arrays import beside, namespace_of
 
 UNLABELLED = -1  # nothing is known: every class would be right
 UNKNOWN = -2  # a label that the model does not know; nothing can be learnt from it
@@ -32,11 +32,16 @@ class Targets(NamedTuple):
         return not self.share.size
 
     @property
+    def certain(self) -> bool:
+        """Whether every row has a label that the model knows."""
+        return self.plain and bool((self.codes >= 0).all())
+
+    @property
     def labelled(self) -> np.ndarray:
         """Which rows say anything of their class."""
         return self.codes != UNLABELLED
 
-    def take(self, rows: np.ndarray) -> Targets:
+    def take(self, rows: Any) -> Targets:
         """The targets of some rows."""
         return Targets(self.codes[rows], self.share if self.plain else self.share[rows])
 
@@ -84,104 +89,57 @@ def soft_labels(share) -> Targets:
     return Targets(np.full(len(share), SHARED, dtype=np.int64), share)
 
 
-# --- compiled: what scores say, of a target and without it ----------------------------------------
-
-_NOTHING = -50.0  # exp of less is nothing beside 1, and not worth the time to compute
+# --- what scores say, of a target and without it --------------------------------------------------
 
 
 class Inferences(NamedTuple):
-    """The four answers that scores ``a_k = ln p(y=k, x)`` give; losses are contrasts of these."""
+    """What scores ``a_k = ln p(y=k, x)`` say of each row; losses are contrasts of these."""
 
-    clamped: float  # the log joint that the target explains, ln p(target, x)
-    free: float  # that of all classes, ln p(x)
-    right: int  # the best right class
-    wrong: int  # the best wrong class, -1 if there is none
-
-
-@helper
-def log_sum_exp(a):
-    """Ln sum_k exp(a_k), safe for scores of any size."""
-    top = a[0]
-    for k in range(1, a.shape[0]):
-        if a[k] > top:
-            top = a[k]
-    total = 0.0
-    for k in range(a.shape[0]):
-        if a[k] - top > _NOTHING:
-            total += exp(a[k] - top)
-    return top + log(total)
+    scores: Any  # (n, K)
+    member: Any  # (n, K) which classes are right
+    clamped: Any  # (n,) ln p(target, x): the answer is known
+    free: Any  # (n,) ln p(x): it is not
+    given: Any  # (n, K) p(y | x, target)
+    posterior: Any  # (n, K) p(y | x)
+    right: Any  # (n,) the best right class
+    wrong: Any  # (n,) the best wrong class; any class where no class is wrong
+    margin: Any  # (n,) by how much the best right class is ahead; infinite where none is wrong
 
 
-@helper
-def posterior(a, p):
-    """Write exp(a) / sum exp(a) into `p`; return ln of the sum."""
-    top = a[0]
-    for k in range(1, a.shape[0]):
-        if a[k] > top:
-            top = a[k]
-    total = 0.0
-    for k in range(a.shape[0]):
-        p[k] = exp(a[k] - top) if a[k] - top > _NOTHING else 0.0
-        total += p[k]
-    for k in range(a.shape[0]):
-        p[k] /= total
-    return top + log(total)
-
-
-@helper
-def infer(a, targets, i, w, p):
-    """Write p(y | x, target) into `w` and p(y | x) into `p`; return the `Inferences` of row i."""
-    code = targets.codes[i]
-    free = posterior(a, p)
-    if code >= 0:
-        return infer_label(a, code, free, w)
-    if code > IN_SET:
-        return infer_nothing(a, free, w, p)
-    return infer_shares(a, targets.share[i], code, free, w)
-
-
-@helper
-def infer_label(a, code, free, w):
-    wrong = -1
-    for k in range(a.shape[0]):
-        w[k] = 0.0
-        if k != code and (wrong < 0 or a[k] > a[wrong]):
-            wrong = k
-    w[code] = 1.0
-    return Inferences(a[code], free, code, wrong)
-
-
-@helper
-def infer_nothing(a, free, w, p):
-    right = 0
-    for k in range(a.shape[0]):
-        w[k] = p[k]
-        if a[k] > a[right]:
-            right = k
-    return Inferences(free, free, right, -1)
-
-
-@helper
-def infer_shares(a, share, code, free, w):
-    most = 0.0  # the right classes are those of the largest share: in a set, its members
-    for k in range(a.shape[0]):
-        most = max(most, share[k])
-    right, wrong = -1, -1
-    for k in range(a.shape[0]):
-        if share[k] == most:
-            if right < 0 or a[k] > a[right]:
-                right = k
-        elif wrong < 0 or a[k] > a[wrong]:
-            wrong = k
-    clamped = 0.0
-    if code == SHARED:
-        for k in range(a.shape[0]):
-            w[k] = share[k]
-            clamped += share[k] * a[k]
-        return Inferences(clamped, free, right, wrong)
-    for k in range(a.shape[0]):
-        w[k] = exp(a[k] - a[right]) if share[k] > 0.0 else 0.0
-        clamped += w[k]
-    for k in range(a.shape[0]):
-        w[k] /= clamped
-    return Inferences(a[right] + log(clamped), free, right, wrong)
+def infer(a: Any, targets: Targets) -> Inferences:
+    """Answer both questions for rows with the scores `a`, (n, K), and these targets."""
+    xp = namespace_of(a)
+    K = a.shape[1]
+    top = xp.max(a, axis=1, keepdims=True)
+    posterior = xp.exp(a - top)
+    total = xp.sum(posterior, axis=1, keepdims=True)
+    posterior = posterior / total
+    free = (top + xp.log(total))[:, 0]
+    codes = beside(targets.codes, a)[:, None]
+    # classes in rows, as scores have them side by side in memory
+    member = (beside(np.arange(K), a)[:, None] == codes.T).T
+    none, low = xp.zeros_like(a), xp.full_like(a, -inf)
+    if targets.certain:
+        given = xp.where(member, xp.ones_like(a), none)
+        clamped = best = xp.sum(xp.where(member, a, none), axis=1)
+        right = codes[:, 0]
+    else:
+        # every class is right for a row without a label, or with one that the model does not know
+        member = member | (codes == UNLABELLED) | (codes == UNKNOWN)
+        share = none if targets.plain else beside(targets.share, a)
+        if not targets.plain:
+            # the right classes are those of the largest share: in a set, its members
+            most = xp.max(share, axis=1, keepdims=True)
+            member = member | ((codes <= IN_SET) & (share == most))
+        right_of = xp.where(member, a, low)
+        best, right = xp.max(right_of, axis=1), xp.argmax(right_of, axis=1)
+        given = xp.exp(right_of - best[:, None])
+        total = xp.sum(given, axis=1, keepdims=True)
+        shared = codes == SHARED
+        given = xp.where(shared, share, given / total)
+        explained = xp.sum(share * a, axis=1)
+        clamped = xp.where(shared[:, 0], explained, best + xp.log(total[:, 0]))
+    wrong_of = xp.where(member, low, a)
+    margin = best - xp.max(wrong_of, axis=1)
+    wrong = xp.argmax(wrong_of, axis=1)
+    return Inferences(a, member, clamped, free, given, posterior, right, wrong, margin)

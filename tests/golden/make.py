@@ -2,7 +2,7 @@
 
 A golden file is made once and read by every later version; `tests/test_files.py` does. Never make
 one again because a test fails: that test says that files of users cannot be read any more. A new
-kind of model gets a new file:
+kind of model gets a new file, and all are made anew where the format gets a new number:
 
     python tests/golden/make.py NAME...
 """

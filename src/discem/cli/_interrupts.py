@@ -10,9 +10,6 @@ from typing import Any
 
 from ..exceptions import DiscemError
 
-_AGAIN = getattr(signal, "SIGALRM", None)  # a reminder of a signal that had to wait
-_SECONDS_TO_WAIT = 0.05
-
 
 class Stopped(KeyboardInterrupt):
     """The user, or the system, wants the work to end; says what was kept."""
@@ -40,13 +37,11 @@ class Interrupts:
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is not threading.main_thread():  # others do not get them
             return self
-        for signum in (signal.SIGINT, signal.SIGTERM, *((_AGAIN,) if _AGAIN else ())):
+        for signum in (signal.SIGINT, signal.SIGTERM):
             self._before[signum] = signal.signal(signum, self._receive)
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, _: object) -> None:
-        if _AGAIN is not None and self._before:
-            signal.setitimer(signal.ITIMER_REAL, 0)
         for signum, handler in self._before.items():
             signal.signal(signum, handler)
         if self.received and error and not isinstance(error, Stopped | DiscemError):
@@ -77,24 +72,10 @@ class Interrupts:
         finally:
             self._holding = False
 
-    def _receive(self, signum: int, frame: Any) -> None:
-        if signum == _AGAIN:
-            signum = self.received
+    def _receive(self, signum: int, _: object) -> None:
         self.received = signum
         if self._holding and not self._pending:
             self._pending = True
             return
-        if _AGAIN is not None and _is_compiling(frame):
-            signal.setitimer(signal.ITIMER_REAL, _SECONDS_TO_WAIT)
-            return
         self.cut = self._holding
         raise Stopped(signum)
-
-
-def _is_compiling(frame: Any) -> bool:
-    """Whether the compiler is at work, which calls Python back and swallows what that raises."""
-    while frame is not None:
-        if frame.f_globals.get("__name__", "").startswith("llvmlite"):
-            return True
-        frame = frame.f_back
-    return False

@@ -34,9 +34,10 @@ def demo(
     console = Console(highlight=False)
     console.print(_demo_table(scores))
     console.print(
-        "Accuracy and log-loss on a held-out 30 % (toy: accuracy of the population, log-loss of a\n"
-        "fresh sample); bold: best of a data set. Seconds to train on one thread, compiled.\n"
-        "* trains on 80 % of the rows, fits its probabilities to the rest.",
+        "Accuracy and log-loss on a held-out 30 % of the rows. For the toy: accuracy on the\n"
+        "population, log-loss on a fresh sample. Bold: the best of a data set.\n"
+        "Seconds: training, on one thread.\n"
+        "* trains on 80 % of the rows and fits its probabilities to the rest.",
         style="dim",
     )
     absent = "no picture of the toy without matplotlib: pip install 'discem\\[plot]'"

@@ -1,6 +1,6 @@
 """Engines: how the one update is run."""
 
-from ._protocol import Data, Done, Engine, Rule, check_needs
+from ._protocol import Data, Done, Engine, Rule
 from .dask import (
     Dask,
     Session,
@@ -11,7 +11,7 @@ from .dask import (
     resolve_engine,
 )
 from .sequential import Sequential
-from .threads import Threads, count_jobs, with_jobs
+from .threads import Threads, count_jobs, one_thread_each, with_jobs
 
 __all__ = [
     "Dask",
@@ -24,10 +24,10 @@ __all__ = [
     "Shards",
     "Threads",
     "balanced",
-    "check_needs",
     "count_jobs",
     "is_skewed",
     "join_targets",
+    "one_thread_each",
     "resolve_engine",
     "with_jobs",
 ]

@@ -9,11 +9,9 @@ import numpy as np
 
 from .._checks import check_count, check_number, demand
 from .._kinds import savable
-from ..exceptions import OptionError
-from ..families import Family, family_of
 from ..losses import resolve_loss
 from ..projections import check_projection
-from ..schedules import Schedule, step_sizes
+from ..schedules import Schedule, sizes_at, step_sizes
 from ..targets import Targets
 
 
@@ -24,9 +22,16 @@ class Data(NamedTuple):
     targets: Targets
     weights: np.ndarray
 
+    def take(self, chosen: Any) -> Data:
+        """Some of the rows, and what is known of them."""
+        return Data(self.rows.take(chosen), self.targets.take(chosen), self.weights[chosen])
+
     def in_sample(self, figures: np.ndarray, order: Any) -> tuple[np.ndarray, Data, Any]:
         """Figures of a pass, and rows that tell what it was of: here, all of them."""
         return figures, self, order
+
+
+_MOVED = 0.4  # of the mass, in a step of a batch that has grown
 
 
 @savable
@@ -39,6 +44,39 @@ class Rule(NamedTuple):
     n: float  # observations that the prior is spread over
     batch: int  # rows per step
     since: int = 0  # steps before those that the running average is of
+    by_row: bool = False  # the schedule is that of single rows: a batch takes the sum of theirs
+    most: int = 0  # rows per step, of the largest to which batches may grow; 0 if they may not
+
+    def steps(self, t: int, place: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Sizes of the steps of some batches, and their weights in the running average.
+
+        `place` is that of each batch in the pass, which comes after a count of `t`.
+        """
+        # by row, what comes before are whole batches, however many of them are asked for at a time
+        number = t + (place * self.batch + rows if self.by_row else place + 1.0)
+        rho, share = sizes_at(self.schedule, number), (number - self.since) ** 2
+        if self.by_row:
+            return rows * rho, rows * share
+        return rho, share
+
+    @property
+    def grows(self) -> bool:
+        """Whether batches become larger."""
+        return self.by_row and self.most > self.batch
+
+    def grown(self, t: int) -> Rule:
+        """The rule after a count of `t`: as steps of rows become small, more of them are one step.
+
+        As much is then moved in one step, and no more than in the first ones.
+        """
+        if not self.grows:
+            return self
+        rho = float(sizes_at(self.schedule, np.array([t + 1.0]))[0])
+        return self._replace(batch=max(min(int(_MOVED / max(rho, 1e-9)), self.most), self.batch))
+
+    def counted(self, rows: int) -> int:
+        """How far a pass over so many rows counts."""
+        return rows if self.by_row else -(-rows // self.batch)
 
     def check(self, t: int) -> None:
         """Refuse a rule that nobody can have given, after `t` steps; it may be from anywhere."""
@@ -51,20 +89,20 @@ class Rule(NamedTuple):
         check_number("n", self.n, above=0.0, kind=float)
         check_count("batch", self.batch, least=1)
         check_count("since", self.since, most=t)
+        check_count("most", self.most)
+        demand(isinstance(self.by_row, bool), "by_row is neither True nor False")
 
 
 class Done(NamedTuple):
     """How far a pass has come."""
 
     state: Any
-    t: int  # steps taken, those before this pass included
+    t: int  # steps or rows counted, those before this pass included
     rows: int  # of this pass
 
 
 class Engine(Protocol):
     """Runs the update. It knows neither which loss nor which model it runs."""
-
-    needs: tuple[str, ...]  # of a family: compiled functions or methods of its record
 
     def learn(
         self,
@@ -87,14 +125,3 @@ class Engine(Protocol):
     def score(self, model: Any, rows: Any, order: np.ndarray | None = None) -> np.ndarray:
         """The scores ``ln p(y=k, x)`` of all rows, or of those in `order`, as (n, K)."""
         ...
-
-
-def check_needs(engine: Engine, model: Any) -> None:
-    """See that the family of a model has all that the engine needs."""
-    family: Family = family_of(model.features)
-    missing = [name for name in engine.needs if not family.provides(name)]
-    if missing:
-        raise OptionError(
-            f"the family {family.name!r} lacks {', '.join(missing)}, "
-            f"which the engine {type(engine).__name__} needs"
-        )

@@ -25,7 +25,7 @@ import numpy as np
 
 from ..exceptions import DiscemError, EngineError, MissingExtraError, OptionError
 from ..figures import FIGURES
-from ..io.rows import copied, joined, owned, sealed, taken
+from ..io.rows import copied, joined, owned
 from ..models import mean_of
 from ..targets import Targets
 from ._protocol import Data, Done, Rule
@@ -56,8 +56,6 @@ class Dask(Sequential):
     >>> from discem import Dask, GaussianNB
     >>> model = GaussianNB(engine=Dask(parts=8))
     """
-
-    needs: tuple[str, ...] = Threads.needs
 
     def __init__(self, client: Any = None, parts: int | None = None):
         self.client = client
@@ -123,7 +121,7 @@ class Dask(Sequential):
             begins = Threads(parts).rounds(state, rule, t, data, data.n_rows, parts, 0, DEAR)
         for first, last in pairwise(begins):
             end = data.round(state, rule, t, order, (first, last))
-            state, t = owned(end.state), begun - (-last // rule.batch)
+            state, t = owned(end.state), begun + rule.counted(last)
             figures += end.figures
             yield Done(state, t, last)
 
@@ -321,7 +319,7 @@ def _together(*pieces: Data, unit: float) -> Data:
 
 def _some(data: Data, chosen: np.ndarray) -> Data:
     """Some of the rows."""
-    return Data(taken(data.rows, chosen), data.targets.take(chosen), data.weights[chosen])
+    return data.take(chosen)
 
 
 def _deal_all(session: Session, groups: Sequence[Sequence[Any]], parts: int) -> list[list[Any]]:
@@ -395,11 +393,10 @@ def _take_part(state, data: Data, rule: Rule, t, seed, span, part: Part, hide, s
     rows, targets, weights = data
     if hide is not None and len(order):
         rows = hide(rows, np.random.RandomState((*seed, first)))
-    # what came over a network may be written to, or not: compiled code knows one kind
-    data = Data(sealed(rows), owned(targets), owned(weights))
     own, figures = copied(state), np.zeros(len(FIGURES))
-    for _ in take_steps(own, rule, t, data, order, figures, part=part):
-        pass
+    data = Data(rows, targets, weights)
+    for now, _ in take_steps(own, rule, t, data, order, figures, part=part):
+        own = now
     return End(own, len(order), figures)
 
 

@@ -2,13 +2,14 @@
 
 A round is this: every thread copies the state and takes the steps of its part of the rows, with
 the prior and the units of the whole; then the state is the mean of theirs, over their expected
-statistics, whose set is convex. Compiled code does not hold Python's lock, so the parts are learnt
-at the same time. Which thread is done first does not matter: the result is the same to the last
-bit for the same number of parts.
+statistics, whose set is convex. NumPy does not hold Python's lock while it works, so parts are
+learnt at the same time. Which thread is done first does not matter: the result is the same to the
+last bit for the same number of parts.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -17,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays import mapped
 from ..exceptions import OptionError
-from ..families import family_of
 from ..figures import FIGURES
 from ..io.rows import copied
-from ..models import make_room, mean_of, n_classes, work_per_cell
+from ..models import mean_of
 from ._protocol import Data, Done, Engine, Rule
-from .sequential import Part, Sequential, score_all, take_steps
+from .sequential import Part, Sequential, take_steps
 
 _PAYS = 2.0  # visits of a part for each number of the state, which is copied and averaged
 _FIRST, _LATER = 4.0, 30.0  # .. in a round, where rows are many: the first ones, and the longest
@@ -41,8 +42,6 @@ class Threads(Sequential):
         The most threads, and parts, there are.
     """
 
-    needs: tuple[str, ...] = (*Sequential.needs, "mean_of")
-
     def __init__(self, n_jobs: int):
         self.n_jobs = n_jobs
 
@@ -51,10 +50,10 @@ class Threads(Sequential):
 
     def parts(self, state: Any, rows: Any, n_rows: int) -> int:
         """In how many parts so many rows are learnt: as many as are worth it."""
-        family = family_of(state.features)
+        family = state.family
         least = max(family.least_visits, _PAYS * _size(state))
         visits = n_rows * _visits_per_row(state, rows)
-        few = max(family.least_rows, _OF_A_CLASS * n_classes(state))
+        few = max(family.least_rows, _OF_A_CLASS * state.n_classes)
         return max(min(self.n_jobs, int(visits / least), n_rows // few), 1)
 
     def learn(
@@ -73,9 +72,10 @@ class Threads(Sequential):
 
         def train(place: int, first: int, last: int) -> tuple[Any, int, np.ndarray]:
             """A state that has learnt a part of a round, the rows of it, and their figures."""
-            own, seen = copied(state), copied(np.zeros(len(FIGURES)))
+            own, seen = copied(state), np.zeros(len(FIGURES))
             rows = _deal(order[first:last], rule.batch, place, parts)
-            for _ in take_steps(own, rule, t, data, rows, seen, chunk, Part(place, parts)):
+            for now, _ in take_steps(own, rule, t, data, rows, seen, chunk, Part(place, parts)):
+                own = now
                 if stop.is_set():
                     break
             return own, len(rows), seen
@@ -87,11 +87,11 @@ class Threads(Sequential):
                     jobs = [pool.submit(train, place, first, last) for place in range(parts)]
                     ends = [job.result() for job in jobs]
                     states, sizes, seen = zip(*ends, strict=True)
-                    state = mean_of(states, sizes, pool.map)
+                    state = mean_of(states, sizes)
                     del jobs, ends, states
                     for each in seen:
                         figures += each
-                    t = begun - (-last // rule.batch)
+                    t = begun + rule.counted(last)
                     yield Done(state, t, last)
             except MemoryError as error:
                 raise MemoryError(
@@ -113,11 +113,11 @@ class Threads(Sequential):
         interruption to be heard.
         """
         rows_of_state = _size(state) / _visits_per_row(state, data.rows)
-        few = family_of(state.features).least_rows / 4
+        few = state.family.least_rows / 4
         least = max(dear * _FIRST * rows_of_state, dear * few, rule.batch)
         most, begins = max(_LATER * rows_of_state, chunk or n_rows, least), [0]
         while begins[-1] < n_rows:
-            so_far = t * rule.batch + begins[-1]
+            so_far = (t if rule.by_row else t * rule.batch) + begins[-1]
             size = parts * min(max(least, _GROWTH * so_far / parts), most)
             if n_rows - begins[-1] < 1.5 * size:  # no short one at the end
                 size = n_rows
@@ -132,17 +132,10 @@ class Threads(Sequential):
         parts = min(self.n_jobs, parts, len(chosen))
         if parts < 2:
             return super().score(model, rows, chosen)
-        scores, ends = np.empty((len(chosen), n_classes(model))), np.arange(parts + 1)
-        ends = ends * len(chosen) // parts
-
-        def write(place: int) -> None:
-            own = slice(ends[place], ends[place + 1])
-            score_all(model, rows, chosen[own], make_room(model, rows, 1), scores[own])
-
+        shares = np.array_split(chosen, parts)
         with ThreadPoolExecutor(parts) as pool:
-            for _ in pool.map(write, range(parts)):
-                pass
-        return scores
+            score = super().score
+            return np.concatenate(list(pool.map(lambda own: score(model, rows, own), shares)))
 
 
 def _deal(order: np.ndarray, batch: int, place: int, parts: int) -> np.ndarray:
@@ -154,14 +147,26 @@ def _deal(order: np.ndarray, batch: int, place: int, parts: int) -> np.ndarray:
 
 def _size(state: Any) -> int:
     """How many numbers a state holds."""
-    if isinstance(state, tuple):
-        return sum(_size(part) for part in state)
-    return state.size if isinstance(state, np.ndarray) else 0
+    sizes: list[int] = []
+    mapped(lambda array: sizes.append(array.size), state)
+    return sum(sizes)
 
 
 def _visits_per_row(state: Any, rows: Any) -> float:
     """How many numbers of a model the usual row is held against."""
-    return max(rows.n_cells / max(rows.n_rows, 1) * work_per_cell(state), 1.0)
+    return max(rows.n_cells / max(rows.n_rows, 1) * state.work_per_cell, 1.0)
+
+
+@functools.cache
+def _libraries() -> Any:
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
+    return ThreadpoolController()  # it looks at all libraries that are loaded, which takes time
+
+
+def one_thread_each() -> Any:
+    """Keep libraries of linear algebra to the threads that call them, within a `with`."""
+    return _libraries().limit(limits=1)
 
 
 def count_jobs(n_jobs: Any) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from .._checks import check_array, check_count, check_number, demand
 from ..calibration import best_temperature
 from ..engines import Data, Rule, Sequential, Shards, with_jobs
 from ..exceptions import InputError, OptionError
-from ..families import Family, family_of
+from ..families import Family
 from ..io.labels import join_labels, places_of
 from ..losses import NLL, Blend, Hinge, resolve_loss
 from ..models import ClassPrior
@@ -34,7 +35,9 @@ from ._runs import LabelRuns
 from ._threads import lent, reads, writes
 
 PROJECTIONS: dict[str, Any] = {"interior": Interior(), "check": Check()}
+_LARGEST = 4096  # rows per step of a stream, when many have been seen
 AUTO_DAMPING = 0.05  # of automatic steps, which are large at first and become small
+_STEPS, _LARGEST_BATCH = 256, 256  # of an epoch on workers, and the rows of one
 AUTO_CAUTION = 2.0  # of automatic steps, which know nothing of rare classes
 
 
@@ -97,8 +100,8 @@ class GenerativeClassifier(Joint, BaseEstimator):
         step="auto",
         projection="interior",
         average="auto",
-        batch_size=1,
-        max_iter=100,
+        batch_size="auto",
+        max_iter=300,
         tol=1e-3,
         n_iter_no_change="auto",
         early_stopping=False,
@@ -141,7 +144,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
 
     # --- what an estimator says of itself ---------------------------------------------------------
 
-    _model: type = models.NaiveBayes
+    _model: type = models.Mixture
     _step_is_ours = False  # whether the step that is given was chosen by another estimator
     _mixed = False  # whether factors are those of components within classes
     _of_input: tuple[str, ...] = ("feature_names_in_",)  # attributes that not every input gives
@@ -202,9 +205,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         return step
 
     def _family_step(self, family: Family, n: float, state: Any, generative: bool) -> Schedule:
-        counts = models.class_counts(state)
-        shares = counts / counts.sum()
-        return family.auto_step(generative, n, state.features, shares, self._mixed)
+        return family.auto_step(generative, n, state.features, self._mixed)
 
     def _finish(self, batch: Batch, rng) -> None:
         """Add what cannot be learnt row by row."""
@@ -309,9 +310,9 @@ class GenerativeClassifier(Joint, BaseEstimator):
         rng = check_random_state(self.random_state)
         rows, held = self._split(batch, rng)
         kept = batch.without(held)
-        unit = kept.unit()
+        unit, whole = kept.unit(), self._takes_whole(kept)
         if fresh:
-            self._start(kept, unit, rng)
+            self._start(kept, unit, rng, whole=whole)
         else:
             if not np.array_equal(self.classes_, batch.classes):
                 raise InputError(
@@ -320,9 +321,12 @@ class GenerativeClassifier(Joint, BaseEstimator):
             self.learner_.engine = self._engine()
             self.learner_.rule = self.learner_.rule._replace(loss=loss)
             self.learner_.stream = {}
+            if not whole:
+                self._average(batch.family)
         data = Data(batch.rows, batch.targets, batch.weights / unit)
         with self._run_by(kept, data, rows, unit) as shards:
-            train(self.learner_, data, rows, held, self._plan(batch.targets), rng, shards)
+            plan = replace(self._plan(batch.targets), whole=whole)
+            train(self.learner_, data, rows, held, plan, rng, shards)
         if len(held) and isinstance(loss, Hinge) and batch.targets.plain:
             scores, codes = self.learner_.score(batch.rows, held), batch.targets.codes[held]
             self.temperature_ = best_temperature(scores, codes, data.weights[held]).value
@@ -402,6 +406,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
             self._seen = 0.0
         else:
             if not self.stream_:  # after `fit`, whose many passes would outweigh all that comes
+                self._average(batch.family)
                 self.learner_.forget(self._steps_of_a_pass())
             self.grow(batch.found.get("n_features_in_", 0))
             self._add_classes(batch.classes)
@@ -416,8 +421,8 @@ class GenerativeClassifier(Joint, BaseEstimator):
             loss=loss,
             n=self._spread(self._seen),
             projection=self._resolve_projection(loss, caution=0.0),  # a new class is in a hurry
+            most=_LARGEST if self.batch_size == "auto" and self._known_family().whole else 0,
         )
-        batch.family.prepare(learner.state.features, batch.rows)
         self._watch_order(batch.targets.codes[order])
         learner.batch(Data(batch.rows, batch.targets, batch.weights / self._weight_unit), order)
         return self
@@ -428,7 +433,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         _input.check_common_options(self)
         for name in ("batch_size", "max_iter", "n_iter_no_change"):
             value = getattr(self, name)
-            if not _input.is_count(value) and (name, value) != ("n_iter_no_change", "auto"):
+            if not _input.is_count(value) and (name == "max_iter" or value != "auto"):
                 raise OptionError(f"{name}={value!r} must be a whole number >= 1")
         if isinstance(self.projection, Interior | Check):
             check_projection(self.projection)
@@ -475,7 +480,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         return Batch(X, y, given, weights, targets, known, family, rows, found)
 
     def _known_family(self) -> Family:
-        return family_of(self.learner_.state.features)
+        return self.learner_.state.family
 
     def _known_loss(self) -> Any:
         return resolve_loss(self.loss)
@@ -527,24 +532,23 @@ class GenerativeClassifier(Joint, BaseEstimator):
 
     # --- the start --------------------------------------------------------------------------------
 
-    def _start(self, batch: Batch, unit: float, rng, stream: bool = False) -> None:
+    def _start(
+        self, batch: Batch, unit: float, rng, stream: bool = False, whole: bool = False
+    ) -> None:
         """Begin training. What was learnt before is gone only when all that can fail has not."""
         loss, family = resolve_loss(self.loss), batch.family
-        average = self.average
-        if average == "auto":
-            average = self._auto_average(family)
         total = batch.total
-        states, class_count = self._begin(batch, bool(average), stream, rng)
-        step = self.step
+        average = self._auto_average(family) if self.average == "auto" else self.average
+        states, class_count = self._begin(batch, bool(average) and not whole, stream, rng)
+        step, by_row = self.step, self.step == "auto" or self._step_is_ours
         if step == "auto":
             step = self._auto_step(family, total / unit, states[0])
-        rule = Rule(
-            loss,
-            self._resolve_projection(loss),
-            step,
-            self._spread(total),
-            int(self.batch_size),
-        )
+        projection = self._resolve_projection(loss)
+        size = self.batch_size
+        if size == "auto":  # where a schedule is given, the paper's algorithm is meant
+            by_row = by_row and not isinstance(projection, Check)
+            size = self._auto_batch(batch) if by_row else 1
+        rule = Rule(loss, projection, step, self._spread(total), int(size), by_row=by_row)
         data = Data(batch.rows, batch.targets, batch.weights / unit)
         learner = best_start(states, rule, data, with_jobs(Sequential(), self.n_jobs))
         for name in self._of_input:
@@ -560,6 +564,25 @@ class GenerativeClassifier(Joint, BaseEstimator):
         self._weight_unit = unit
         self._seen = total
         self._runs = None
+
+    def _auto_batch(self, batch: Batch) -> int:
+        """Rows per step; more of very many rows on workers, for a step takes time of its own."""
+        size = batch.family.auto_batch(batch.rows, len(batch.classes))
+        if batch.whole is None or not batch.family.whole:
+            return size
+        return max(size, min(batch.n_given // _STEPS, _LARGEST_BATCH))
+
+    def _takes_whole(self, batch: Batch) -> bool:
+        """Whether training takes steps of all rows at once, with a line search: rows are few."""
+        ours = self.step == "auto" and self.batch_size == "auto" and self.average == "auto"
+        if not ours or isinstance(self._resolve_projection(resolve_loss(self.loss)), Check):
+            return False
+        return batch.whole is None and batch.family.whole
+
+    def _average(self, family: Family) -> None:
+        """Keep a running average from now on, if steps of some rows want one."""
+        if self.average == "auto" and self._auto_average(family):
+            self.learner_.average()
 
     def _class_prior(self, family: Family, prior: Any, alpha: float) -> ClassPrior:
         return ClassPrior(alpha, family.keeps_mass(prior), family.lifts_to_prior)
@@ -583,7 +606,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
     def _plan(self, targets: Targets) -> Plan:
         patience = self.n_iter_no_change
         if patience == "auto":
-            calm = models.averages(self.learner_.state) and not self.early_stopping
+            calm = self.learner_.state.averages and not self.early_stopping
             patience = 2 if calm else 10
         return Plan(
             self.max_iter,
@@ -620,7 +643,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
     def grow(self, n_features: int) -> None:
         """Make room for features that the model has not met, if there are so many in all."""
         if n_features > self.n_features_in_:
-            self.learner_.restart(models.with_features(self.learner_.state, n_features))
+            self.learner_.restart(self.learner_.state.with_features(n_features))
             self.n_features_in_ = n_features
 
     def _watch_order(self, codes: np.ndarray) -> None:
@@ -632,9 +655,9 @@ class GenerativeClassifier(Joint, BaseEstimator):
             self._runs.warn()
 
     def _steps_of_a_pass(self) -> int:
-        """How many steps the rows seen so far would be, if each had been seen once."""
-        rows = self._seen / self._weight_unit / self.learner_.rule.batch
-        return min(math.ceil(rows), self.learner_.t)
+        """How much the rows seen so far would count, if each had been seen once."""
+        rows = math.ceil(self._seen / self._weight_unit)
+        return min(self.learner_.rule.counted(rows), self.learner_.t)
 
     def _add_classes(self, classes: np.ndarray) -> None:
         """Make room for classes that the model has not met; `classes` are all."""
@@ -642,8 +665,8 @@ class GenerativeClassifier(Joint, BaseEstimator):
             return
         order = places_of(classes, self.classes_)
         state = self.learner_.state
-        mass = float(models.class_counts(state).sum()) / max(self._seen, 1.0)
-        self.learner_.restart(models.with_classes(state, order, mass))
+        mass = float(state.class_counts.sum()) / max(self._seen, 1.0)
+        self.learner_.restart(state.with_classes(order, mass))
         self.learner_.forget(len(self.classes_))  # it is of models that did not know these classes
         self.class_count_ = np.append(self.class_count_, 0.0)[order]
         if self._runs is not None:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import warnings
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from .. import models
-from ..engines import Sequential
-from ..families import family_of
+from ..engines import Sequential, one_thread_each
 from ..targets import Targets, labels, soft_labels
 
 _CLUSTERED = 3_000  # rows of a class that its components are found on: more move them little
@@ -54,21 +51,16 @@ def collect_nearest(
     rows: Any, targets: Targets, weights: np.ndarray, *, parts: Any, first, n_features: Any
 ) -> models.Tally:
     """Add up statistics by component: in its class, that which makes a row most probable."""
-    scores = Sequential().score(parts, rows)
+    scores = joint_scores(parts, rows)
     places = [scores[:, a:b].argmax(axis=1) for a, b in pairwise(first)]
     components = _name_components(targets, first, places)
-    family = family_of(parts.features)
-    return models.collect(family, rows, components, weights, n_features, int(first[-1]))
+    return models.collect(parts.family, rows, components, weights, n_features, int(first[-1]))
 
 
-@functools.cache
-def _threads() -> ThreadpoolController:
-    return ThreadpoolController()  # it looks at all libraries that are loaded, which takes time
-
-
-def _one_thread():
-    """Clusters of a few thousand rows are found sooner than threads have met."""
-    return _threads().limit(limits=1)
+def joint_scores(model: Any, rows: Any) -> np.ndarray:
+    """``ln p(y, component, x)`` of all rows, (n, M): those of the model whose classes these are."""
+    alone = np.arange(model.first[-1] + 1)
+    return Sequential().score(model._replace(first=alone), rows)
 
 
 def _k_means(points, weight, n_clusters: int, rng) -> tuple[np.ndarray, int]:
@@ -81,8 +73,9 @@ def _k_means(points, weight, n_clusters: int, rng) -> tuple[np.ndarray, int]:
     if n_clusters < 2:
         return place, n_clusters
     some = own if len(own) <= _CLUSTERED else rng.choice(own, _CLUSTERED, replace=False)
-    means = KMeans(n_clusters, n_init=5, random_state=rng.randint(2**31))
-    with _one_thread(), warnings.catch_warnings():
+    means = KMeans(n_clusters, n_init=2, random_state=rng.randint(2**31))
+    # clusters of a few thousand rows are found sooner than threads have met
+    with one_thread_each(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of fewer distinct rows than clusters
         found = means.fit(points[some], sample_weight=weight[some]).predict(points[own])
     names, place[own] = np.unique(found, return_inverse=True)

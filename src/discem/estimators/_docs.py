@@ -21,10 +21,13 @@ projection : {"interior", "check"}, Interior or Check, default="interior"
 average : bool or "auto", default="auto"
     Predict with the running average of the parameters (weights growing like t^2). "auto" averages
     where it helps: under a discriminative loss.
-batch_size : int, default=1
-    Rows per step.
-max_iter : int, default=100
-    Epochs at most.
+batch_size : int or "auto", default="auto"
+    Rows per step. With "auto", `fit` takes steps of all rows at once, with a line search, for
+    models of numbers and tables: training cannot end above its start. Streams take 16 rows, models
+    of words a number that depends on the data. Where `step` is given, or ``projection="check"``,
+    "auto" is 1: the paper's algorithm.
+max_iter : int, default=300
+    Epochs at most; with steps of all rows, steps at most.
 tol : float or None, default=1e-3
     Stop when no more than this is left to gain, for `n_iter_no_change` epochs in a row. Where
     parameters are averaged that is in nats a row, judged by the penalised objective of the average;
@@ -101,7 +104,7 @@ def documented(cls: type) -> type:
     for name, text in (("loss", _LOSS), ("common", _COMMON), ("attributes", _ATTRIBUTES)):
         doc = doc.replace(f"    {{{name}}}", "\n".join(f"    {line}" for line in text.splitlines()))
     defaults = cls()  # not the signature: Python 3.11.2 takes that of an inherited __new__
-    doc = doc.replace("max_iter : int, default=100", f"max_iter : int, default={defaults.max_iter}")
+    doc = doc.replace("max_iter : int, default=300", f"max_iter : int, default={defaults.max_iter}")
     if defaults.tol is None:
         doc = doc.replace("tol : float or None, default=1e-3", "tol : float or None, default=None")
     cls.__doc__ = doc.replace("{{", "{").replace("}}", "}")

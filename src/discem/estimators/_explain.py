@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .. import models
 from ..exceptions import InputError, OptionError
-from ..families import family_of
 from ..io.frames import Table
 from ..io.rows import dense_rows
+from ._components import joint_scores
 from ._input import place_of
 from ._threads import reads
 
@@ -59,7 +58,7 @@ class Explanation(NamedTuple):
 
 
 def contributions(
-    model: Any, engine: Any, row: Any, alone: Callable[[np.ndarray], Any], n_columns: int
+    model: Any, row: Any, alone: Callable[[np.ndarray], Any], n_columns: int
 ) -> np.ndarray:
     """What each column adds to ``ln p(y, x)`` of a row, (columns, classes), exactly.
 
@@ -67,17 +66,14 @@ def contributions(
     missing, and once without any cell. Of a mixture it is what the column adds to each component,
     weighed by the responsibilities of the components within the class for the whole row.
     """
-    parts, first = model, None
-    if isinstance(model, models.Mixture):
-        parts, first = model.parts, model.first
     added = []
     for columns in np.split(np.arange(n_columns), range(_AT_ONCE, n_columns, _AT_ONCE)):
-        scores = engine.score(parts, alone(columns))
+        scores = joint_scores(model, alone(columns))
         added.append(scores[:-1] - scores[-1])
-    if first is None:
+    if not model.is_mixed:
         return np.concatenate(added)
-    joint = engine.score(parts, row)[0]
-    code = np.repeat(np.arange(len(first) - 1), np.diff(first))
+    first, code = model.first, model.code
+    joint = joint_scores(model, row)[0]
     top = np.maximum.reduceat(joint, first[:-1])
     share = np.exp(joint - top[code])
     share /= np.add.reduceat(share, first[:-1])[code]
@@ -113,8 +109,8 @@ class ExplainsRows:
         if whole.n_rows != 1:
             raise InputError(f"explain takes one row at a time, and this has {whole.n_rows}")
         names, alone = me._single_columns(whole)
-        model, engine = me.learner_.model, me.learner_.engine
-        parts = me.temperature_ * contributions(model, engine, whole, alone, len(names))
+        model = me.learner_.model
+        parts = me.temperature_ * contributions(model, whole, alone, len(names))
         parts -= parts.mean(axis=1, keepdims=True)
         scores = me.temperature_ * me.learner_.score(whole)[0] + me._prior_shift
         return Explanation(me.classes_, names, parts, scores - parts.sum(axis=0))
@@ -122,7 +118,7 @@ class ExplainsRows:
     def _single_columns(self, row: Any) -> tuple[list, Callable[[np.ndarray], Any]]:
         """The names of the columns, and `alone` of `contributions`."""
         me: Any = self
-        family = family_of(me.learner_.state.features)
+        family = me.learner_.state.family
         if not family.accepts.missing:
             raise OptionError(f"rows of the family {family.name!r} are not explained by column")
         d = row.values.shape[1]

@@ -4,8 +4,7 @@ A model becomes a tree of plain data: numbers, texts, lists, places of arrays, a
 else the name of its kind and of its fields, see `discem._kinds`. The tree, as JSON, and the arrays
 go into a `discem.io.container`. Reading it, only kinds that are registered are built, from their
 own fields; a field that the file lacks has its default. What was built then says whether it hangs
-together (`_check_fitted` of the estimator, which asks its parts), for a file may hold anything, and
-compiled code trusts its input.
+together (`_check_fitted` of the estimator, which asks its parts), for a file may hold anything.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from . import mixture, naive_bayes, table, text, topics  # noqa: F401  kinds tha
 from ._base import GenerativeClassifier
 from ._preset import Preset
 
-_FORMAT = 2  # 1 named modules and the places of fields; it was that of 0.1
+_FORMAT = 3  # 1 was that of 0.1; 2, before 0.2, had records of compiled code
 _KIND, _FIELDS, _ARRAY = "kind", "fields", "array"
 _RANDOM_KEYS = 624  # of the Mersenne twister
 _DEEPEST = 100  # levels of a tree; a model has a dozen

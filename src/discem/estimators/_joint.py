@@ -10,7 +10,6 @@ from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .. import models
 from ..calibration import best_temperature
 from ..engines import Engine, with_jobs
 from ..exceptions import InputError
@@ -59,7 +58,7 @@ class Joint(_input.Named, Shared, _input.Classifier):
         """Rows as the fitted model reads them."""
         if not self.__sklearn_is_fitted__():  # which is quick
             check_is_fitted(self)
-        family = family_of(self.learner_.state.features)
+        family = self.learner_.state.family
         X, _ = self._read(X, family, fresh=False)
         return self._view(X, family)
 
@@ -228,8 +227,9 @@ class Joint(_input.Named, Shared, _input.Classifier):
 
     def _draw(self, codes: np.ndarray, rng) -> Any:
         """Rows of the given classes."""
-        features = self.learner_.model.features
-        return family_of(features).sample(features, codes, rng)
+        blocks = self.learner_.model.blocks
+        drawn = tuple(family_of(block).sample(block, codes, rng) for block in blocks)
+        return drawn if len(drawn) > 1 else drawn[0]
 
     # --- parameters -------------------------------------------------------------------------------
 
@@ -286,7 +286,7 @@ class Joint(_input.Named, Shared, _input.Classifier):
 
     def _shares(self) -> np.ndarray:
         """p(y) as it was trained."""
-        count = models.class_counts(self.learner_.model)
+        count = self.learner_.model.class_counts
         return count / count.sum()
 
     def _normalized_shift(self) -> np.ndarray:

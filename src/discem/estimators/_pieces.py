@@ -361,7 +361,7 @@ class Facts(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """The rows of a partition as compiled code reads them."""
+    """The rows of a partition as families view them."""
 
     data: Data
     facts: Facts

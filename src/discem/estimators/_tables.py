@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..families import FAMILIES, multiply
-from ..families.product import Pair
 from ..io.columns import FAMILIES as COLUMN_FAMILIES
-from ..io.rows import RowPair, code_rows, dense_rows
+from ..io.rows import Rows, code_rows, dense_rows
 from ..io.tables import Cells, Layout, Seen
 from ..priors import Gamma, Levels, NormalBetaPrime
 from ._pieces import Piece, Pieces
 
-# Every table has these three parts, of any width: a second table compiles nothing new.
+# Every table has these three parts, of any width.
 TABLE = multiply(FAMILIES["gaussian"], FAMILIES["categorical"], FAMILIES["poisson"])
 
 _COMPLETE = 0.35  # of the rows of an epoch have all their cells
@@ -54,11 +52,11 @@ class Encoded(NamedTuple):
         """Some of the rows."""
         return self._replace(cells=Cells(*(part[rows] for part in self.cells)))
 
-    def view(self) -> RowPair:
-        """As compiled code reads them."""
+    def view(self) -> Rows:
+        """In the form that the families of a table read."""
         numbers, codes, counts = self.cells
         base = self.layout.log_base(self.cells)
-        return RowPair(dense_rows(numbers), RowPair(code_rows(codes), dense_rows(counts, base)))
+        return Rows((dense_rows(numbers), code_rows(codes), dense_rows(counts, base)))
 
 
 def layout_of(pieces: Pieces, families: Any, informative: bool = False) -> Layout:
@@ -73,64 +71,61 @@ def _look(piece: Piece) -> Seen:
     return Seen.look(piece.X)
 
 
-def prior_of(strength: float) -> Pair:
+def prior_of(strength: float) -> tuple:
     """The priors of a table, so many times as strong as they are by default."""
     normal, gamma = NormalBetaPrime(), Gamma()
-    return Pair(
+    return (
         normal._replace(
             nu_mean=strength * normal.nu_mean, nu_variance=strength * normal.nu_variance
         ),
-        Pair(Levels(strength=strength), gamma._replace(nu=strength * gamma.nu)),
+        Levels(strength=strength),
+        gamma._replace(nu=strength * gamma.nu),
     )
 
 
 def width(layout: Layout) -> tuple:
     """The number of features, as the families of a table count them."""
     levels = tuple(int(size) for size in layout.n_levels)
-    return len(layout.numbers), (levels, len(layout.counts))
+    return len(layout.numbers), levels, len(layout.counts)
 
 
-def hider(
-    layout: Layout, rate: float, complete: float = _COMPLETE
-) -> Callable[[RowPair, Any], RowPair]:
-    """What hides cells of rows: in a share `complete` none, else a share of up to `rate`.
+class Hider(NamedTuple):
+    """What hides cells of rows: a share of up to `rate` of the cells of each.
 
     All parts of a column are hidden together. Where it tells that a cell is missing, a hidden one
     is missing as well: in prediction nobody knows why.
     """
-    columns = len(layout.columns)
 
-    def hide(rows: RowPair, rng: Any) -> RowPair:
-        n = rows.n_rows
-        share = np.where(rng.random_sample(n) < complete, 0.0, rate * rng.random_sample(n))
+    layout: Layout
+    rate: float
+
+    def __call__(self, rows: Rows, rng: Any, complete: float = _COMPLETE) -> Rows:
+        """The rows, of which a share `complete` keeps all cells."""
+        n, columns = rows.n_rows, len(self.layout.columns)
+        share = np.where(rng.random_sample(n) < complete, 0.0, self.rate * rng.random_sample(n))
         draws = np.frombuffer(rng.bytes(n * columns), dtype=np.uint8).reshape(n, columns)
         below = np.minimum(np.ceil(_BYTE * share), _BYTE - 1).astype(np.uint8)
-        return _without(rows, layout, draws < below[:, None], tells)
-
-    tells = np.array([role == "missing" for role in layout.code_roles], dtype=bool)
-    return hide
+        tells = np.array([role == "missing" for role in self.layout.code_roles], dtype=bool)
+        return _without(rows, self.layout, draws < below[:, None], tells)
 
 
-def singles(row: RowPair, layout: Layout, columns: np.ndarray) -> RowPair:
+def singles(row: Rows, layout: Layout, columns: np.ndarray) -> Rows:
     """A row once for each of some columns, of which it has that one only, and once without any."""
     times = len(columns) + 1
-    numbers, codes, counts = row.first, row.second.first, row.second.second
-    dense = [dense_rows(np.repeat(part.values, times, axis=0)) for part in (numbers, counts)]
-    repeated = code_rows(np.repeat(codes.values, times, axis=0))
-    rows = RowPair(dense[0], RowPair(repeated, dense[1]))
+    rows = row.take(np.zeros(times, dtype=np.int64))
     hidden = np.ones((times, len(layout.columns)), dtype=bool)
     hidden[np.arange(len(columns)), columns] = False
     return _without(rows, layout, hidden, np.zeros(len(layout.codes), dtype=bool))
 
 
-def _without(rows: RowPair, layout: Layout, hidden: np.ndarray, tells: np.ndarray) -> RowPair:
+def _without(rows: Rows, layout: Layout, hidden: np.ndarray, tells: np.ndarray) -> Rows:
     """Rows whose `hidden` cells, by row and column, are missing; the codes that `tells` say so."""
-    numbers, levels, counts = rows.first, rows.second.first, rows.second.second
+    numbers, levels, counts = rows.parts
     gone, code = hidden[:, layout.codes], np.where(tells, np.int32(1), np.int32(-1))
-    return RowPair(
-        dense_rows(np.where(hidden[:, layout.numbers], np.nan, numbers.values), numbers.base),
-        RowPair(
+    return Rows(
+        (
+            dense_rows(np.where(hidden[:, layout.numbers], np.nan, numbers.values), numbers.base),
             code_rows(np.where(gone, code, levels.values)),
             dense_rows(np.where(hidden[:, layout.counts], np.nan, counts.values), counts.base),
-        ),
+        )
     )

@@ -20,7 +20,7 @@ from sklearn.base import clone
 from ..calibration import best_temperature
 from ..families import words
 from ..io.rows import sparse_rows
-from ..models import NaiveBayes
+from ..models import Mixture
 from ._input import by_class
 
 _TOPICS = 50
@@ -92,7 +92,7 @@ def learn_from_unlabelled(
 
 def _moved(
     unlabelled: Unlabelled, estimator: Any, trials: list[Trial | None]
-) -> Iterator[tuple[Trial | None, NaiveBayes]]:
+) -> Iterator[tuple[Trial | None, Mixture]]:
     """The model of an estimator after each trial; None leaves it as it is."""
     model, steps = estimator.learner_.model, unlabelled.steps(estimator)
     for trial in trials:
@@ -130,14 +130,16 @@ class Unlabelled:
             found[by_topic] = step * loudness / max(_across(self.words @ step).std(), 1e-300)
         return found
 
-    def move(self, model: NaiveBayes, step: np.ndarray) -> NaiveBayes:
+    def move(self, model: Mixture, step: np.ndarray) -> Mixture:
         """A model of words after a step; the mean document stays where it was."""
         step = np.clip(step, -5.0, 5.0)
         features = words.reweighed(model.features, np.exp(step))
-        shift = self.mean @ step - self.mean.sum() * np.log(features.total / model.features.total)
+        longer = np.log(features.values["total"] / model.features.values["total"])
+        shift = self.mean @ step - self.mean.sum() * longer
         counts = model.classes.counts * np.exp(np.clip(shift.mean() - shift, -20.0, 20.0))
         counts *= model.classes.counts.sum() / counts.sum()
-        return NaiveBayes(model.classes._replace(counts=counts), features)
+        classes = model.classes._replace(counts=counts)
+        return model._replace(classes=classes, blocks=(features,))
 
 
 def _find_topics(rows: sp.csr_matrix, rng) -> np.ndarray:

@@ -21,16 +21,16 @@ from ..exceptions import InputError, OptionError, warn
 from ..families import FAMILIES, Family, family_of, gaussian, words
 from ..io.columns import FAMILIES as COLUMN_FAMILIES
 from ..io.tables import Cells, Layout
-from ..models.mixture import Mixture, perturbed
+from ..models import Mixture, perturbed
 from ..schedules import held
 from . import _input
 from ._base import Batch, GenerativeClassifier
-from ._components import collect_nearest, find_components
+from ._components import collect_nearest, find_components, joint_scores
 from ._docs import documented
 from ._explain import ExplainsRows
 from ._lazy import by_partition
 from ._pieces import spreads
-from ._tables import TABLE, Encoded, hider, is_table, layout_of, singles, width
+from ._tables import TABLE, Encoded, Hider, is_table, layout_of, singles, width
 from ._threads import reads, writes
 
 _SIZES = (1, 2, 4, 8)  # the numbers of components that "auto" compares
@@ -118,8 +118,8 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         step="auto",
         projection="interior",
         average="auto",
-        batch_size=1,
-        max_iter=100,
+        batch_size="auto",
+        max_iter=300,
         tol=1e-3,
         n_iter_no_change="auto",
         early_stopping=False,
@@ -263,12 +263,12 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
     def learn_batch(self, batch):
         if isinstance(batch.X, Encoded):
             if self.__sklearn_is_fitted__() and batch.X.layout is not self.layout_:
-                grown = models.with_features(self.learner_.state, width(batch.X.layout))
+                grown = self.learner_.state.with_features(width(batch.X.layout))
                 self.learner_.restart(grown)
                 self.layout_ = batch.X.layout
             if self.hide > 0:
                 rng = np.random.RandomState(int(getattr(self, "_seen", 0)) % 2**31)
-                rows = hider(batch.X.layout, self.hide)(batch.rows, rng)
+                rows = Hider(batch.X.layout, self.hide)(batch.rows, rng)
                 batch = batch._replace(rows=rows)
         if self.forget is not None and self.__sklearn_is_fitted__():
             self.learner_.forget(min(self.forget, self.learner_.t))
@@ -385,9 +385,9 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         class_count = np.add.reduceat(tally.classes, first[:-1])
         states = []
         for init in self._inits(family):
-            parts = models.start(tally, prior, classes, init, stream=stream)
-            model = perturbed(Mixture(parts, first), np.flatnonzero(alike), rng)
-            states.append(models.with_average(model, model, 0.0) if average else model)
+            model = models.start(tally, prior, classes, init, stream=stream, first=first)
+            model = perturbed(model, np.flatnonzero(alike), rng)
+            states.append(model.with_average() if average else model)
         return states, class_count
 
     def _priors_of(self, batch: Batch, tally: Any, d: Any, sizes: list[int]) -> tuple:
@@ -404,14 +404,14 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         return prior, self._class_prior(family, prior, alpha)
 
     def _auto_step(self, family, n, state):
-        step = super()._auto_step(family, n, state.parts)
+        step = super()._auto_step(family, n, state)
         return step if self.forget is None else held(step, float(self.forget))
 
     def _plan(self, targets):
         plan = super()._plan(targets)
         if not (self.hide > 0 and hasattr(self, "layout_")):
             return plan
-        return dataclasses.replace(plan, hide=hider(self.layout_, self.hide))
+        return dataclasses.replace(plan, hide=Hider(self.layout_, self.hide))
 
     def _wanted(self, size: Any, classes: np.ndarray) -> list[int]:
         """The number of components of each class."""
@@ -424,8 +424,8 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
 
     def _warn_of_the_dead(self) -> None:
         state = self.learner_.state  # its average, of all that it holds, is not to be had for less
-        counts, sizes = models.class_counts(state.parts), np.diff(state.first)
-        even = np.repeat(models.class_counts(state) / sizes, sizes)
+        counts, sizes = state.classes.counts, state.sizes
+        even = np.repeat(state.class_counts / sizes, sizes)
         for m in np.flatnonzero(counts < _DEAD * even):
             k = int(np.searchsorted(state.first, m, side="right")) - 1
             warn(
@@ -444,7 +444,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         check_is_fitted(self)
         posterior = self.predict_proba(X)
         model, code = self.learner_.model, self._code()
-        joint = self._engine().score(model.parts, self._rows(X))
+        joint = joint_scores(model, self._rows(X))
         top = np.maximum.reduceat(joint, model.first[:-1], axis=1)
         share = np.exp(joint - top[:, code])
         share /= np.add.reduceat(share, model.first[:-1], axis=1)[:, code]
@@ -469,7 +469,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         rows = super()._draw(drawn, rng)
         if not hasattr(self, "layout_"):
             return rows
-        numbers, (codes, counts) = rows
+        numbers, codes, counts = rows
         return self.layout_.decode(Cells(numbers, codes.astype(np.int32), counts))
 
     def _single_columns(self, row):
@@ -500,7 +500,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
     def weights_(self) -> np.ndarray:
         check_is_fitted(self)
         model = self.learner_.model
-        return models.class_counts(model.parts) / models.class_counts(model)[self._code()]
+        return model.classes.counts / model.class_counts[self._code()]
 
     @property
     @reads
@@ -520,7 +520,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
     @property
     @reads
     def mean_length_(self) -> float:
-        return float(self._features_of("words").length[0])
+        return float(self._features_of("words").fixed["length"][0])
 
     def _features_of(self, family: str) -> Any:
         check_is_fitted(self)
@@ -618,8 +618,8 @@ class NaiveBayes(MixtureClassifier):
         step="auto",
         projection="interior",
         average="auto",
-        batch_size=1,
-        max_iter=100,
+        batch_size="auto",
+        max_iter=300,
         tol=1e-3,
         n_iter_no_change="auto",
         early_stopping=False,

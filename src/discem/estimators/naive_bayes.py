@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._checks import check_plain, demand
 from .._kinds import savable
 from ..families import FAMILIES, Family, gaussian, words
-from ..families.words import typical_count
+from ..families._counts import typical_count
 from ..losses import NLL, Blend, Hinge, resolve_loss
 from ..priors import Dirichlet
 from ..schedules import Schedule, constant, power
@@ -28,6 +28,7 @@ from ._threads import reads, writes
 _HELD_OUT = 0.2  # share of the rows to choose by
 _PLAIN = (1.0, 0.1, 0.01)  # pseudo-counts of plain naive Bayes to try
 _EAGER = 100.0  # documents of the start that a step is worth, to forget it soon
+_CALM = 30.5  # documents of the start that a step is worth, where it bears many at a time
 _HINGE = 0.2  # strength of the prior that hinge wants
 _FEW = 3  # epochs that leave a start much as it was
 
@@ -132,9 +133,13 @@ class CountClassifier(FamilyClassifier):
             return super()._auto_step(family, n, state)
         return blended(self._family_step(family, n, state, False)(1.0), loss.kappa, n)
 
+    def _auto_batch(self, batch):
+        eager = self.step == "auto" or self.step(1.0) * batch.n_given > _CALM
+        return words.batch_of(batch.n_given, len(batch.classes), eager)
+
     @property
     def mean_length_(self) -> float:
-        return float(self.learner_.state.features.length[0])
+        return float(self.learner_.state.features.fixed["length"][0])
 
 
 @savable
@@ -204,7 +209,7 @@ class MultinomialNB(CountClassifier):
         step="auto",
         projection="interior",
         average="auto",
-        batch_size=1,
+        batch_size="auto",
         max_iter=100,
         tol=1e-3,
         n_iter_no_change="auto",
@@ -339,6 +344,7 @@ class MultinomialNB(CountClassifier):
                 options |= {"unlabelled_weight": 0.0, "warm_start": False, "n_jobs": None}
                 options |= {"engine": None}
                 model = type(self)(**options)
+                model._step_is_ours = True
                 model.callback = lambda *_: after_epoch(model.learner_.score(rows, part.held))
                 return model.fit(batch.X, y, part.weights)
 

@@ -25,17 +25,18 @@ from ._input import NUMBER, is_count
 from ._lazy import by_partition, n_classes
 from ._pieces import Pieces, spreads
 from ._preset import Preset
-from ._tables import Encoded, hider, layout_of, prior_of
+from ._tables import Encoded, Hider, layout_of, prior_of
 from ._threads import reads, writes
 from .mixture import MixtureClassifier
 
 HIDDEN = 0.8  # the largest share of a row's cells that training hides by default
 _SIZES = (3, 1, 8)  # numbers of components that are compared, the usual one first
+_MEMBERS = 2  # rows that a component should have, to be tried at all
 _STRENGTHS = (1.0, 4.0, 0.25)
 _TRIED = 6000  # rows that options are chosen on
 _CELLS = 2_000_000  # .. or so many cells
 _VISITS, _WORK = 40_000, 30_000_000  # of rows, and of factors by rows, in a trial
-_FEWEST, _LONGEST = 8, 40  # epochs of a trial
+_FEWEST, _LONGEST = 8, 20  # epochs of a trial
 _CERTAIN = 0.01  # nats a row: nobody needs more
 _VIEWS = 3  # of each row held out: as it is, and with cells hidden
 _DENSE = 8  # components of a class in the density
@@ -96,7 +97,7 @@ class TableClassifier(Preset):
         Whether to keep a generative model too; "auto" does in `fit`, not in streams.
     forget : int or None, default=None
         In streams, let rows further back than so many count for less and less.
-    max_iter : int, default=100
+    max_iter : int, default=40
     tol : float or None, default=1e-3
         See `MixtureClassifier`.
     validation_fraction : float, default=0.2
@@ -159,7 +160,7 @@ class TableClassifier(Preset):
         temperature="auto",
         density="auto",
         forget=None,
-        max_iter=100,
+        max_iter=40,
         tol=1e-3,
         validation_fraction=0.2,
         class_weight=None,
@@ -437,8 +438,16 @@ class TableClassifier(Preset):
             return
         tried = {name: rows.take(some) for name, rows in choices.items()}
         judge = Judge(self, tried, y[some], parts, seed)
-        best = judge.trial(self._defaults())
-        for name, values in self._alternatives(choices):
+        each = len(labelled) / len(np.unique(codes[labelled]))
+        sizes = tuple(size for size in _SIZES if _MEMBERS * size <= each) or (1,)
+        way = self._defaults()
+        if self.n_components == "auto":
+            way["n_components"] = sizes[0]
+        best = judge.trial(way)
+        for name, values in self._alternatives(choices, sizes[1:]):
+            generative = isinstance(resolve_loss(_loss_of(best.way["loss"])), NLL)
+            if name == "hide" and generative:
+                continue  # it hides none
             for value in values:
                 if best.mark.log_loss < _CERTAIN:
                     break
@@ -452,13 +461,15 @@ class TableClassifier(Preset):
         held = sum(len(part.held) for part in parts)
         self._fitted.chosen |= {"held_out": held, "trials": judge.summaries}
 
-    def _alternatives(self, choices: dict[str, Encoded]) -> list[tuple[str, tuple]]:
+    def _alternatives(
+        self, choices: dict[str, Encoded], sizes: tuple[int, ...]
+    ) -> list[tuple[str, tuple]]:
         """What to try, of the options left at "auto", in this order."""
         found: list[tuple[str, tuple]] = []
         if self.loss == "auto":
             found.append(("loss", ("ncll", "nll")))
         if self.n_components == "auto":
-            found.append(("n_components", _SIZES[1:]))
+            found.append(("n_components", sizes))
         if self.missing == "auto" and "missing" in choices["informative"].layout.code_roles:
             found.append(("missing", ("informative",)))
         if self.hide == "auto":
@@ -611,9 +622,9 @@ class Judge:
             weights = part.weights[train]
             self.owner._run(model, "choice", rows.take(train), self.y[train], weights, None)
             held = rows.take(part.held).view()
-            hide = hider(rows.layout, HIDDEN, complete=0.0)
+            hide = Hider(rows.layout, HIDDEN)
             draws = np.random.RandomState(self.seed)
-            seen = [held, *(hide(held, draws) for _ in range(_VIEWS - 1))]
+            seen = [held, *(hide(held, draws, complete=0.0) for _ in range(_VIEWS - 1))]
             codes = np.searchsorted(model.classes_, self.y[part.held])
             scores.append(np.concatenate([model.learner_.score(each) for each in seen]))
             weights = np.tile(part.held_weights, _VIEWS)

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._checks import check_array, check_number, check_plain, demand
 from .._kinds import savable
 from ..exceptions import EngineError, InputError, OptionError
+from ..families.words import batch_of
 from ..io.bag import COUNTING, WEIGHTINGS, Bag, Counted, as_documents
 from ..io.labels import with_missing
 from ..io.partitions import n_rows, some_rows
@@ -437,6 +438,7 @@ class TextClassifier(Preset):
         n, share = size.n_taught, size.n_taught / size.n_rows
         square = max(size.square, 1e-300) / size.n_rows  # mean |x|^2
         settings: dict[str, Any] = {"init": "prior", "step": constant(1.0), "average": False}
+        alike = self.length is not None  # no document outweighs the others
         if isinstance(kind, NLL):
             settings = {"prior": Dirichlet(0.1 * size.total / size.stored if size.stored else 1.0)}
         elif isinstance(kind, Hinge):
@@ -458,6 +460,7 @@ class TextClassifier(Preset):
         return MultinomialNB(
             **settings,
             loss=loss,
+            batch_size=batch_of(n, K, eager=False) if alike else "auto",
             max_iter=epochs,
             tol=None,
             class_weight=self.class_weight,

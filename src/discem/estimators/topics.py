@@ -14,8 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._checks import check_plain, demand
 from .._kinds import savable
 from ..engines import Data, Rule, Sequential, with_jobs
+from ..engines.sequential import chunks_of
 from ..exceptions import InputError, OptionError
-from ..families.words import draw_lengths, typical_length
+from ..families._counts import draw_lengths, typical_length
 from ..io.bag import Bag, as_documents
 from ..losses import NLL, Hinge, resolve_loss
 from ..models.topics import (
@@ -25,10 +26,7 @@ from ..models.topics import (
     Gibbs,
     Topics,
     collect_topics,
-    n_topics,
-    proportions,
     start_topics,
-    word_distributions,
 )
 from ..priors import Dirichlet
 from ..schedules import power
@@ -54,6 +52,7 @@ _COUNTING = {  # what CountVectorizer does by default
 }
 _HEAVY, _HEAVY_HINGE = 3.0, 10.0  # pseudo-counts of all topics, beside the words of the data
 _HEAVIEST = 4.0  # times those of `Dirichlet()`
+_CACHE = 1 << 20  # numbers to work on at a time
 _WARM = 5  # passes of online EM that tell the topics of a class apart before training
 
 
@@ -127,7 +126,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         step="auto",
         projection="interior",
         average="auto",
-        batch_size=1,
+        batch_size="auto",
         max_iter=10,
         tol=None,
         n_iter_no_change="auto",
@@ -202,7 +201,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
 
     def _check_fitted(self):
         super()._check_fitted()
-        same = n_topics(self.learner_.state) == self.n_topics
+        same = self.learner_.state.n_topics == self.n_topics
         demand(same, "it has not as many topics as it says")
         check_plain("_sklearn_output_config", getattr(self, "_sklearn_output_config", {}))
         if self.text is not False:
@@ -277,7 +276,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
     def _resolve_inference(self, rng) -> Any:
         if self.inference == "gibbs":
             return Gibbs(int(self.n_sweeps or 10), int(rng.randint(2**31 - 1)))
-        return Cvb0(int(self.n_sweeps or 5))
+        return Cvb0(int(self.n_sweeps or 3))
 
     def _begin(self, batch, average, stream, rng):
         T, K, d = int(self.n_topics), len(batch.classes), batch.X.shape[1]
@@ -312,12 +311,20 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         n = float(len(chosen))
         step = power(5.0 / n, n, 1.0)
         total = float(batch.weights.sum())
-        rule = Rule(NLL(), self._resolve_projection(NLL()), step, total, 1)
+        size = self._auto_batch(batch) if self.batch_size == "auto" else int(self.batch_size)
+        rule = Rule(NLL(), self._resolve_projection(NLL()), step, total, size, by_row=True)
         em = Learner(state, rule, with_jobs(Sequential(), self.n_jobs))
         data = Data(batch.rows, batch.targets, batch.weights * n / total)
         for _ in range(_WARM):
             em.learn(data, rng.permutation(chosen))
         return em.state
+
+    def _auto_batch(self, batch):
+        """So few that their words, in all topics, stay in the cache."""
+        cells = batch.rows.n_cells / max(batch.rows.n_rows, 1)
+        numbers = max(cells, 1.0) * len(batch.classes) * int(self.n_topics)
+        few = max(batch.rows.n_rows / 16, 8)
+        return int(np.clip(min(_CACHE / numbers, few), 1, 128))
 
     def _solved(self, targets):
         return self.n_topics == 1 and super()._solved(targets)
@@ -328,7 +335,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
     @reads
     def topics_(self) -> np.ndarray:
         check_is_fitted(self)
-        return word_distributions(self.learner_.model)
+        return self.learner_.model.word_distributions
 
     @by_partition(lambda model: len(model.classes_) * model.n_topics)
     @reads
@@ -341,7 +348,9 @@ class TopicClassifier(TransformerMixin, CountClassifier):
             The topics of the first class, then those of the second, and so on. A row sums to 1.
         """
         rows = self._rows(X)
-        scores, share = proportions(self.learner_.model, rows)
+        model = self.learner_.model
+        parts = [model.proportions(rows.take(some)) for some in chunks_of(rows, model)]
+        scores, share = map(np.concatenate, zip(*parts, strict=True))
         p = softmax(scores * self.temperature_ + self._prior_shift, axis=1)
         return (p[:, :, None] * share).reshape(len(p), -1)
 
@@ -395,7 +404,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
     @reads
     def mu_(self) -> dict[str, np.ndarray]:
         prior, topics = self.class_prior_, self.topics_
-        mass = self.learner_.model.features.total.reshape(topics.shape[1], -1).T
+        mass = self.learner_.model.features.values["total"].reshape(topics.shape[:2])
         share = mass / mass.sum(axis=1, keepdims=True) * self.mean_length_ * prior[:, None]
         return {"class": prior, "word": share[:, :, None] * topics}
 

@@ -5,52 +5,30 @@ It is the Gaussian family of ln x, and ln h(x) = -ln x is the price of the chang
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
-
 import numpy as np
 
 from ..io.rows import dense_rows
-from . import gaussian
-from ._protocol import add_scores, add_to_average, gather, move, settle
-from ._record import Accepts, register
-from .gaussian import GaussianFamily
+from ._family import Accepts, register
+from .gaussian import GaussianFamily, moments
 
-
-class LogNormal(NamedTuple):
-    """As `Gaussian`, of logarithms."""
-
-    units: np.ndarray
-    mass: np.ndarray
-    factors: np.ndarray
-    lags: np.ndarray
-    weight: np.ndarray
-    prior: Any
+_LARGEST = 300.0  # logarithms of numbers that may leave the library
 
 
 class LogNormalFamily(GaussianFamily):
     """Positive numbers, skewed to the right."""
 
     name = "lognormal"
-    state: ClassVar[Any] = LogNormal
     accepts = Accepts(missing=True, negative=False)
-
-    def statistics(self, x):
-        """Of rows in units, see `in_units`."""
-        return super().statistics(x)
 
     def view(self, X):
         logs = _logs(X)
         return dense_rows(logs, -np.nansum(logs, axis=1))
 
-    def in_units(self, block, x):
-        units, jacobian = super().in_units(block, _logs(x))
-        return units, jacobian - np.nansum(_logs(x), axis=1)
-
     def sample(self, block, codes, rng):
         return np.exp(np.minimum(super().sample(block, codes, rng), _LARGEST))
 
     def expectations(self, block):
-        m, v = gaussian.moments(block)
+        m, v = moments(block)
         return {"ln x": m, "(ln x)^2": v + m**2}
 
     def slopes(self, block):
@@ -68,14 +46,5 @@ def _logs(x: np.ndarray) -> np.ndarray:
     """Logarithms; what cannot be is missing."""
     return np.log(np.where(x > 0, x, np.nan))
 
-
-_LARGEST = 300.0  # logarithms of numbers that may leave the library
-
-# compiled: what Gaussians do
-add_scores.register(LogNormal)(gaussian._add_scores)
-gather.register(LogNormal)(gaussian._gather)
-settle.register(LogNormal)(gaussian._settle)
-move.register(LogNormal)(gaussian._move)
-add_to_average.register(LogNormal)(gaussian._add_to_average)
 
 LOG_NORMAL = register(LogNormalFamily())

@@ -116,7 +116,7 @@ class Column:
     # --- cells ------------------------------------------------------------------------------------
 
     def encode(self, content: Content) -> tuple[Parts, bool]:
-        """The cells as compiled code reads them, and whether some are outside of the family."""
+        """The cells as numbers, and whether some are outside of the family."""
         if self.family == "ignored":
             return {}, False
         self._refuse_other_kinds(content)

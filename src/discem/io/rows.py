@@ -1,4 +1,4 @@
-"""Row views with one compiled type each, whatever array they came from."""
+"""Rows in the forms that the families read, whatever array they came from."""
 
 from __future__ import annotations
 
@@ -7,12 +7,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from .._arrays import mapped
+
 
 class DenseRows(NamedTuple):
     """Rows of an (n, d) table; NaN is a missing cell."""
 
     values: np.ndarray
-    base: np.ndarray  # (n,) ln h(x): what all classes share of ``ln p(x | k)``
+    base: np.ndarray | None = None  # (n,) ln h(x): what all components share; None is 0
+
+    @property
+    def parts(self) -> tuple[DenseRows]:
+        """The rows as each block of a model reads them: here, there is one."""
+        return (self,)
 
     @property
     def n_rows(self) -> int:
@@ -22,6 +29,10 @@ class DenseRows(NamedTuple):
     def n_cells(self) -> int:
         """Stored cells of all rows."""
         return self.values.size
+
+    def take(self, chosen: Any) -> DenseRows:
+        """Some of the rows."""
+        return DenseRows(self.values[chosen], None if self.base is None else self.base[chosen])
 
 
 class CodeRows(NamedTuple):
@@ -30,6 +41,10 @@ class CodeRows(NamedTuple):
     values: np.ndarray
 
     @property
+    def parts(self) -> tuple[CodeRows]:
+        return (self,)
+
+    @property
     def n_rows(self) -> int:
         return self.values.shape[0]
 
@@ -37,6 +52,10 @@ class CodeRows(NamedTuple):
     def n_cells(self) -> int:
         """Stored cells of all rows."""
         return self.values.size
+
+    def take(self, chosen: Any) -> CodeRows:
+        """Some of the rows."""
+        return CodeRows(self.values[chosen])
 
 
 class SparseRows(NamedTuple):
@@ -47,6 +66,10 @@ class SparseRows(NamedTuple):
     indptr: np.ndarray
 
     @property
+    def parts(self) -> tuple[SparseRows]:
+        return (self,)
+
+    @property
     def n_rows(self) -> int:
         return len(self.indptr) - 1
 
@@ -55,83 +78,78 @@ class SparseRows(NamedTuple):
         """Stored cells of all rows."""
         return self.values.size
 
+    def take(self, chosen: Any) -> SparseRows:
+        """Some of the rows; a slice of them is a view."""
+        if isinstance(chosen, slice):
+            first, last, _ = chosen.indices(self.n_rows)
+            part = slice(self.indptr[first], self.indptr[last])
+            ends = self.indptr[first : last + 1] - self.indptr[first]
+            return SparseRows(self.values[part], self.indices[part], ends)
+        stored, ends = stored_of(self.indptr, chosen)
+        return SparseRows(self.values[stored], self.indices[stored], ends)
 
-class RowPair(NamedTuple):
-    """Rows that have two parts, for two families."""
 
-    first: Any
-    second: Any
+def stored_of(indptr: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Which stored numbers are those of some rows, and where each of these rows begins."""
+    sizes = np.diff(indptr)[rows]
+    ends = np.zeros(len(rows) + 1, dtype=indptr.dtype)
+    np.cumsum(sizes, out=ends[1:])
+    stored = np.repeat(indptr[:-1][rows] - ends[:-1], sizes)
+    stored += np.arange(len(stored), dtype=stored.dtype)
+    return stored, ends
+
+
+class Rows(NamedTuple):
+    """Rows that have several parts, one for each block of a model."""
+
+    parts: tuple[Any, ...]
 
     @property
     def n_rows(self) -> int:
-        return self.first.n_rows
+        return self.parts[0].n_rows
 
     @property
     def n_cells(self) -> int:
         """Stored cells of all rows."""
-        return self.first.n_cells + self.second.n_cells
+        return sum(part.n_cells for part in self.parts)
 
-
-def _view(array, dtype) -> np.ndarray:
-    """The array in a fixed type and layout; read-only, whatever it was, for one compiled type."""
-    view = np.ascontiguousarray(array, dtype=dtype).view()
-    view.flags.writeable = False
-    return view
+    def take(self, chosen: Any) -> Rows:
+        """Some of the rows."""
+        return Rows(tuple(part.take(chosen) for part in self.parts))
 
 
 def dense_rows(X: np.ndarray, base: np.ndarray | None = None) -> DenseRows:
-    shared = np.zeros(len(X)) if base is None else base
-    return DenseRows(_view(X, np.float64), _view(shared, np.float64))
+    """View numbers as rows of a table."""
+    return DenseRows(np.asarray(X, dtype=np.float64), base)
 
 
 def code_rows(X: np.ndarray) -> CodeRows:
     """View whole numbers as rows of levels; what is negative or NaN is missing."""
     if X.dtype.kind == "f":
         X = np.where(np.isnan(X), -1.0, X)
-    return CodeRows(_view(X, np.int32))
+    return CodeRows(np.asarray(X, dtype=np.int32))
 
 
-def sparse_rows(X) -> SparseRows:
+def sparse_rows(X: Any) -> SparseRows:
     """View any matrix as sparse rows; a CSR matrix of float64 is not copied."""
     csr = X if sp.issparse(X) and X.format == "csr" else sp.csr_array(X)
-    # unsigned indices: compiled code then need not ask whether one counts from the end
-    indices = _view(csr.indices, np.int32).view(np.uint32)
-    return SparseRows(_view(csr.data, np.float64), indices, _view(csr.indptr, np.int64))
-
-
-def taken(rows: Any, chosen: np.ndarray) -> Any:
-    """Some of the rows."""
-    if isinstance(rows, RowPair):
-        return RowPair(*(taken(part, chosen) for part in rows))
-    if not isinstance(rows, SparseRows):
-        return type(rows)(*(_view(part[chosen], part.dtype) for part in rows))
-    sizes = np.diff(rows.indptr)[chosen]
-    ends = np.cumsum([0, *sizes], dtype=np.int64)
-    place = np.arange(ends[-1]) + np.repeat(rows.indptr[:-1][chosen] - ends[:-1], sizes)
-    values, indices = (_view(part[place], part.dtype) for part in (rows.values, rows.indices))
-    return SparseRows(values, indices, _view(ends, np.int64))
+    return SparseRows(np.asarray(csr.data, dtype=np.float64), csr.indices, csr.indptr)
 
 
 def joined(pieces: list[Any]) -> Any:
     """The rows of all pieces, one after the other."""
     kind = type(pieces[0])
-    if kind is RowPair:
-        return RowPair(*map(joined, zip(*pieces, strict=True)))  # type: ignore[arg-type]
+    if kind is Rows:
+        parts = zip(*(piece.parts for piece in pieces), strict=True)
+        return Rows(tuple(joined(list(part)) for part in parts))
     columns = list(zip(*pieces, strict=True))
     if kind is SparseRows:
-        begins = np.cumsum([0, *(len(piece.values) for piece in pieces[:-1])])
-        ends = [piece.indptr[1:] + begin for piece, begin in zip(pieces, begins, strict=True)]
-        columns[2] = ([0], *ends)
-    dtypes = [part.dtype for part in pieces[0]]
-    parts = (np.concatenate(column) for column in columns)
-    return kind(*(_view(part, dtype) for part, dtype in zip(parts, dtypes, strict=True)))
-
-
-def sealed(rows: Any) -> Any:
-    """The same rows, none of which can be written to; they may have come over a network."""
-    if isinstance(rows, np.ndarray):
-        return _view(rows, rows.dtype)
-    return type(rows)(*map(sealed, rows))
+        begins = np.cumsum([0, *(len(piece.values) for piece in pieces)])
+        narrow = np.int32 if begins[-1] < 2**31 else np.int64  # SciPy wants those of indices
+        pairs = zip(pieces, begins[:-1], strict=True)
+        ends = [(piece.indptr[1:] + begin).astype(narrow) for piece, begin in pairs]
+        columns[2] = (np.zeros(1, dtype=narrow), *ends)
+    return kind(*(None if part[0] is None else np.concatenate(part) for part in columns))
 
 
 def extended(array: np.ndarray, new: int, value: float) -> np.ndarray:
@@ -163,45 +181,16 @@ def _is_begin_of(array: np.ndarray, memory: Any) -> bool:
     )
 
 
-def owned(state: Any) -> Any:
-    """A tuple of arrays and of such tuples, whose arrays may all be written to.
-
-    Those that may not, or that are a file, are copied; the tuple itself comes back if there are
-    none.
-    """
-    if isinstance(state, np.ndarray):
-        own = state.flags.writeable and not isinstance(state, np.memmap)
-        return state if own else np.array(state)
-    if not isinstance(state, tuple):
-        return state
-    parts = [owned(part) for part in state]
-    if all(part is old for part, old in zip(parts, state, strict=True)):
-        return state
-    return type(state)(*parts)
-
-
-_LINE = 128  # bytes: a core that writes to one of them takes all of them from the others
-
-
 def copied(state: Any) -> Any:
-    """A tuple of arrays and of such tuples, with arrays of its own: a deep copy, but faster.
-
-    Arrays are so far apart that threads do not disturb each other, each at a copy of its own.
-    """
-    if isinstance(state, np.ndarray):
-        return _apart(state)
-    if not isinstance(state, tuple):
-        return state
-    parts = [copied(part) for part in state]
-    return type(state)(*parts) if hasattr(state, "_fields") else type(state)(parts)
+    """A deep copy of arrays in tuples, dicts and dataclasses."""
+    return mapped(np.array, state)
 
 
-def _apart(array: np.ndarray) -> np.ndarray:
-    """A copy that shares no cache line with anything else."""
-    if array.nbytes > 64 * _LINE:  # of so many few are at an end
-        return array.copy()
-    room = np.empty(array.nbytes + 2 * _LINE, dtype=np.uint8)
-    begin = -room.ctypes.data % _LINE
-    own = room[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape)
-    own[...] = array
-    return own
+def owned(state: Any) -> Any:
+    """The same, whose arrays may all be written to: those that may not are copied."""
+    return mapped(_owned, state)
+
+
+def _owned(array: np.ndarray) -> np.ndarray:
+    own = array.flags.writeable and not isinstance(array, np.memmap)
+    return array if own else np.array(array)

@@ -1,4 +1,4 @@
-"""A table as compiled code can read it: the layout of its columns, and its cells."""
+"""A table as families can view it: the layout of its columns, and its cells."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMED = 5  # columns in a warning
 
 
 class Cells(NamedTuple):
-    """A table as compiled code can read it, every array in one piece."""
+    """A table as families can view it, every array in one piece."""
 
     numbers: np.ndarray  # (n, dn) float64, NaN missing: gaussian; ln of lognormal and hurdle
     codes: np.ndarray  # (n, dc) int32, -1 missing

@@ -1,52 +1,44 @@
 """Models: how families make p(y, z, x)."""
 
-from ._protocol import (
-    averaged,
-    averages,
-    check,
-    class_counts,
-    find_leverage,
-    gather_row,
-    make_room,
-    mean_of,
-    n_classes,
-    penalty,
-    update,
-    with_average,
-    with_classes,
-    with_features,
-    work_per_cell,
-    write_scores,
-)
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
 from .classes import Classes, ClassPrior
-from .mixture import Mixture
-from .naive_bayes import NaiveBayes, Tally, collect, count_classes, start
-from .topics import Topics
+from .mixture import Mixture, Moves, perturbed
+from .start import Tally, collect, count_classes, start
 
 __all__ = [
     "ClassPrior",
     "Classes",
     "Mixture",
-    "NaiveBayes",
+    "Moves",
     "Tally",
-    "Topics",
-    "averaged",
-    "averages",
-    "check",
-    "class_counts",
     "collect",
     "count_classes",
-    "find_leverage",
-    "gather_row",
-    "make_room",
     "mean_of",
-    "n_classes",
-    "penalty",
+    "perturbed",
     "start",
-    "update",
-    "with_average",
-    "with_classes",
-    "with_features",
-    "work_per_cell",
-    "write_scores",
 ]
+
+
+def mean_of(models: Sequence[Any], shares: Any) -> Any:
+    """The mean of models that were trained apart, and of their averages.
+
+    It is taken over expected statistics, whose set is convex: a mean of states is a state.
+
+    Parameters
+    ----------
+    models : sequence of models of one kind, with the same classes, features and units
+    shares : array-like of the same length
+        How much each has to say, such as the rows it was trained on.
+    """
+    share = np.asarray(shares, dtype=np.float64)
+    share = share / share.sum()
+    mean = models[0].mean_of(models, share)
+    if not models[0].averages:
+        return mean
+    past = models[0].mean_of([model.averaged() for model in models], share)
+    weight = float(share @ [model.weight for model in models])
+    return mean.with_past(past, weight)

@@ -1,199 +1,322 @@
-"""Mixtures: p(y, x) = sum_c p(y, c) prod_d p(x_d | y, c), a naive Bayes over (class, component).
+"""Mixtures: p(y, x) = sum_c p(y, c) prod_b p(x_b | y, c), over blocks of columns.
 
-The component is never observed. Its posterior within a class is exact, and shares the weight of the
-class among its components; then they move as the classes of naive Bayes do.
+The component c is never observed. Its posterior within a class is exact, and shares the weight of
+the class among its components. With one component in each class this is naive Bayes, and nothing is
+left to sum.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import exp
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._checks import check_array, demand
-from .._compile import helper
+from .._arrays import beside, namespace_of
+from .._checks import check_array, check_number, demand
 from .._kinds import savable
-from ..families import LEVERAGE, add_to_average, family_of, make_class_room, settle
-from ..targets import log_sum_exp
-from ._protocol import (
-    averaged,
-    averages,
-    check,
-    class_counts,
-    find_leverage,
-    gather_row,
-    make_room,
-    mean_state,
-    n_classes,
-    penalty,
-    update,
-    with_average,
-    with_classes,
-    with_features,
-    work_per_cell,
-    write_scores,
-)
-from .naive_bayes import NaiveBayes
+from ..families import Block, Family, Step, family_of, multiply
+from .classes import Classes, mean_classes
+
+NEGLIGIBLE = 0.01  # of what the prior moves in a step: a smaller weight teaches nothing
+_FARTHEST = 1e300  # how far a step may be said to move a score, if that is a number at all
+
+
+class Moves(NamedTuple):
+    """What a model is told of a step, see `discem.update`."""
+
+    decay: float  # the share of all statistics that is forgotten
+    pull: float  # what the prior pulls by
+    floor: float  # what the check-step lifts to
+    projection: Any
 
 
 @savable
-class Mixture(NamedTuple):
-    parts: NaiveBayes  # over all components, those of a class side by side
+@dataclass(frozen=True)
+class Mixture:
+    """Naive Bayes over (class, component); the components of a class stand side by side."""
+
+    classes: Classes  # the counts of the components
+    blocks: tuple[Block, ...]
     first: np.ndarray  # (K + 1,) where the components of each class begin
+    weight: float = 0.0  # of the running average so far
+
+    def _replace(self, **parts: Any) -> Any:
+        return replace(self, **parts)
+
+    # --- what it is made of -----------------------------------------------------------------------
 
     @property
-    def features(self) -> Any:
-        """The factors of all components."""
-        return self.parts.features
+    def family(self) -> Family:
+        """The family of the rows."""
+        return multiply(*(family_of(block).known for block in self.blocks))
+
+    @property
+    def features(self) -> Block:
+        """The block, of a model that has one only."""
+        return self.blocks[0]
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.first) - 1
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """The number of components of each class."""
+        return np.diff(self.first)
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether any class has more than one component."""
+        return int(self.first[-1]) > self.n_classes
+
+    @property
+    def class_counts(self) -> np.ndarray:
+        """The expected counts of the classes, (K,)."""
+        return np.add.reduceat(self.classes.counts, self.first[:-1])
+
+    @property
+    def averages(self) -> bool:
+        """Whether a running average is kept."""
+        return self.classes.past is not None
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether a step changes some of its arrays where they are."""
+        return any(block.lazy for block in self.blocks)
+
+    @property
+    def work_per_cell(self) -> float:
+        """How many numbers a stored cell of a row is held against: a measure of time."""
+        return float(self.first[-1])
+
+    # --- the one update asks for these ------------------------------------------------------------
+
+    def read(self, rows: Any) -> tuple:
+        """The statistics of a batch of rows, by block."""
+        pairs = zip(self.blocks, rows.parts, strict=True)
+        return tuple(family_of(block).read(block, part) for block, part in pairs)
+
+    def joint(self, batch: tuple) -> Any:
+        """``ln p(y, c, x)`` of each row and component, (n, M)."""
+        shares = self.classes.shares
+        a = namespace_of(shares).log(shares)[None, :]
+        for b, (block, part) in enumerate(zip(self.blocks, batch, strict=True)):
+            if block.has_columns or len(self.blocks) == 1:
+                a = a + self.by_component(b, family_of(block).scores(block, part))
+        return a
+
+    def scores(self, batch: tuple) -> tuple[Any, Any]:
+        """``ln p(y, x)``, (n, K), and the posterior of the components within classes, (n, M).
+
+        Rows are side by side in memory, not components: sums over a few components are then sums
+        of long arrays.
+        """
+        joint = self.joint(batch)
+        if not self.is_mixed:
+            return joint, None
+        xp, n = namespace_of(joint), joint.shape[0]
+        place, there = self._places
+        even = bool(there.all())
+        by_class = joint.T if even else xp.take(joint.T, beside(place.ravel(), joint), axis=0)
+        by_class = xp.reshape(by_class, (*place.shape, n))
+        if not even:
+            taken = beside(there, joint)[:, :, None]
+            by_class = xp.where(taken, by_class, xp.full_like(by_class, -np.inf))
+        top = xp.max(by_class, axis=1, keepdims=True)
+        posterior = xp.exp(by_class - top)
+        total = xp.sum(posterior, axis=1, keepdims=True)
+        posterior = xp.reshape(posterior / total, (-1, n))
+        if not even:
+            kept = beside(np.flatnonzero(there.ravel()), joint)
+            posterior = xp.take(posterior, kept, axis=0)
+        return (top + xp.log(total))[:, 0, :].T, posterior.T
+
+    def spread(self, weights: Any, posterior: Any) -> Any:
+        """The weights of classes, (n, K), as those of their components, (n, M)."""
+        if posterior is None:
+            return weights
+        xp = namespace_of(weights)
+        return xp.take(weights.T, beside(self.code, weights), axis=0).T * posterior
+
+    def columns_of(self, b: int) -> np.ndarray | None:
+        """Which column of block b each component has, (M,); None: each has its own.
+
+        A model in which components share columns says here which, and need say nothing else.
+        """
+        return None
+
+    def by_component(self, b: int, numbers: Any) -> Any:
+        """Numbers of the columns of block b, (n, C), as those of the components, (n, M)."""
+        columns = self.columns_of(b)
+        if columns is None:
+            return numbers
+        return namespace_of(numbers).take(numbers, beside(columns, numbers), axis=1)
+
+    def by_column(self, b: int, numbers: Any) -> Any:
+        """Numbers of the components, (n, M), summed for the columns of block b, (n, C)."""
+        columns = self.columns_of(b)
+        if columns is None:
+            return numbers
+        member = columns[:, None] == np.arange(int(columns.max()) + 1)
+        return numbers @ beside(member.astype(np.float64), numbers)
+
+    def leverage(self, batch: tuple, posterior: Any, weights: Any, moves: Moves) -> Any:
+        """How far a step of weight 1 would move the scores of the row, (n, K); None: no need."""
+        weights, step = self.spread(weights, posterior), self._step(moves)
+        total, least = None, NEGLIGIBLE * moves.floor
+        for b, (block, part) in enumerate(zip(self.blocks, batch, strict=True)):
+            family, own = family_of(block), self.by_column(b, weights)
+            tied = self.columns_of(b) is not None
+            step_of = self._step(moves, b) if tied else step
+            own = family.leverage(block, part, own, step_of, least)
+            if own is not None:
+                xp, own = namespace_of(own), self.by_component(b, own)
+                own = xp.where(own < _FARTHEST, own, xp.full_like(own, _FARTHEST))
+                total = own if total is None else total + own
+        if posterior is None or total is None:
+            return total
+        # a weight r of the class moves component c by q r, which moves a_k by q times as much
+        member = self.code[:, None] == np.arange(self.n_classes)
+        return (posterior**2 * total) @ beside(member.astype(np.float64), total)
+
+    def moved(self, batch: tuple, posterior: Any, weights: Any, moves: Moves) -> tuple[Any, int]:
+        """The model after one step, and how many factors had theirs shortened."""
+        weights, step = self.spread(weights, posterior), self._step(moves)
+        blocks, shortened = [], 0
+        for b, (block, part) in enumerate(zip(self.blocks, batch, strict=True)):
+            family, own = family_of(block), self.by_column(b, weights)
+            found = family.expected(block, part, own, NEGLIGIBLE * moves.floor)
+            tied = self.columns_of(b) is not None
+            block, short = family.moved(block, found, self._step(moves, b) if tied else step)
+            blocks.append(block)
+            shortened += short
+        classes, short = self.classes.moved(namespace_of(weights).sum(weights, axis=0), step)
+        return self._replace(classes=classes, blocks=tuple(blocks)), shortened + short
+
+    def _step(self, moves: Moves, b: int | None = None) -> Step:
+        """The step of the components, or of the columns of block b."""
+        shares = self.classes.shares
+        if b is not None:
+            shares = self.by_column(b, shares[None, :])[0]
+        strength = max(family_of(block).strength(block) for block in self.blocks)
+        slowness = moves.projection.slowness(moves.pull * strength, shares)
+        return Step(shares, slowness, *moves)
+
+    @property
+    def code(self) -> np.ndarray:
+        """The class of each component."""
+        return np.repeat(np.arange(self.n_classes), self.sizes)
+
+    @property
+    def _places(self) -> tuple[np.ndarray, np.ndarray]:
+        """The components of each class, (K, most), and which of these places are taken."""
+        place = np.arange(self.sizes.max())[None, :]
+        there = place < self.sizes[:, None]
+        return np.where(there, self.first[:-1, None] + place, 0), there
+
+    # --- the state --------------------------------------------------------------------------------
+
+    def with_average(self) -> Any:
+        """The same state, with a running average that starts where it stands."""
+        return self._map(lambda f, b: f.with_average(b))._replace(
+            classes=self.classes.with_average(), weight=0.0
+        )
+
+    def with_past(self, past: Any, weight: float) -> Any:
+        """The same state, whose running average so far is another one, with such a weight."""
+        pairs = zip(self.blocks, past.blocks, strict=True)
+        blocks = tuple(family_of(own).with_past(own, other, weight) for own, other in pairs)
+        classes = self.classes._replace(past=past.classes.counts)
+        return self._replace(classes=classes, blocks=blocks, weight=weight)
+
+    def averaged_in(self, weight: float) -> Any:
+        """The state whose running average has heard of where it stands."""
+        total = self.weight + weight
+        return self._map(lambda f, b: f.averaged_in(b, weight, total))._replace(
+            classes=self.classes.averaged_in(weight, total), weight=total
+        )
+
+    def reweighed(self, weight: float) -> Any:
+        """The state whose running average so far weighs so much."""
+        factor = weight / self.weight if self.weight else 0.0
+        return self._map(lambda f, b: f.reweighed(b, factor))._replace(weight=weight)
+
+    def averaged(self) -> Any:
+        """The model at its running average, of which it keeps none."""
+        if not self.averages:
+            return self
+        return self._map(lambda f, b: f.averaged(b))._replace(
+            classes=self.classes.averaged(), weight=0.0
+        )
+
+    def with_classes(self, order: np.ndarray, mass: float) -> Any:
+        """Arrange the classes in `order`; -1 is a new one, at the prior's centre with `mass`.
+
+        A new class has as many components as the largest has, which share its mass.
+        """
+        sizes = self.sizes
+        own = [np.arange(self.first[k], self.first[k + 1]) for k in range(len(sizes))]
+        own.append(np.full(sizes.max(), -1))
+        columns = np.concatenate([own[k] for k in order])
+        first = np.cumsum([0, *(len(own[k]) for k in order)], dtype=np.int64)
+        share = mass / sizes.max()
+        model = self._map(lambda f, b: f.with_components(b, columns, share))
+        model = model._replace(classes=self.classes.arranged(columns, share), first=first)
+        new = np.flatnonzero(columns < 0)
+        return perturbed(model, new, np.random.default_rng(0)) if sizes.max() > 1 else model
+
+    def with_features(self, n_features: Any) -> Any:
+        """Add features that have not been met so far; blocks that take none keep what they have."""
+        if len(self.blocks) == 1:
+            return self._map(lambda f, b: f.with_features(b, n_features))
+        grown = [
+            family_of(block).with_features(block, size)
+            if type(family_of(block)).with_features is not Family.with_features
+            else block
+            for block, size in zip(self.blocks, n_features, strict=True)
+        ]
+        return self._replace(blocks=tuple(grown))
+
+    def _map(self, function: Any) -> Any:
+        """The model of what a function makes of each block, given its family."""
+        blocks = tuple(function(family_of(block), block) for block in self.blocks)
+        return self._replace(blocks=blocks)
+
+    def penalty(self) -> float:
+        """-ln of the prior, up to a constant: what training adds to the sum of the losses."""
+        return self.classes.penalty() + sum(
+            family_of(block).penalty(block) for block in self.blocks if block.has_columns
+        )
+
+    def mean_of(self, models: list[Any], shares: np.ndarray) -> Any:
+        """The mean of models like this one without averages, over expected statistics."""
+        blocks = tuple(
+            family_of(own[0]).mean_of(
+                list(own), shares, [m.by_column(b, m.classes.shares[None, :])[0] for m in models]
+            )
+            for b, own in enumerate(zip(*(model.blocks for model in models), strict=True))
+        )
+        classes = mean_classes([model.classes for model in models], shares)
+        return self._replace(classes=classes, blocks=blocks, weight=0.0)
+
+    def check(self, n_classes: int, n_features: Any) -> None:
+        """Refuse what training cannot have left; it may come from anywhere."""
+        check_array("first", self.first, (n_classes + 1,), least=0, dtype=np.int64)
+        begins = self.first[0] == 0 and (np.diff(self.first) > 0).all()
+        demand(begins, "some classes have no components")
+        demand(isinstance(self.classes, Classes), "it has no classes")
+        averages = self.classes.check(int(self.first[-1]))
+        check_number("weight of the average", self.weight, least=0.0, kind=float)
+        demand(isinstance(self.blocks, tuple) and self.blocks, "it has no blocks")
+        sizes = n_features if len(self.blocks) > 1 else (n_features,)
+        for b, (block, size) in enumerate(zip(self.blocks, sizes, strict=True)):
+            demand(isinstance(block, Block), "one of its blocks is none")
+            columns = self.columns_of(b)
+            width = int(self.first[-1] if columns is None else columns.max() + 1)
+            family_of(block).check(block, width, size, averages)
 
 
-class MixtureRoom(NamedTuple):
-    numbers: np.ndarray  # by class, of which the engine reads LEVERAGE
-    parts: Any  # the room of the components
-    joint: np.ndarray  # (M,) ln p(y, c, x) of the row scored last
-    posterior: np.ndarray  # (batch, M) p(c | y, x) by slot
-    weights: np.ndarray  # (M,)
-
-
-def perturbed(model: Mixture, components: np.ndarray, rng: Any) -> Mixture:
+def perturbed(model: Any, components: np.ndarray, rng: Any) -> Any:
     """Make components differ that would stay alike for ever."""
-    features = family_of(model.features).perturbed(model.features, components, rng)
-    return model._replace(parts=model.parts._replace(features=features))
-
-
-@check.register
-def _check(model: Mixture, n_classes: int, n_features: Any) -> None:
-    check_array("first", model.first, (n_classes + 1,), least=0, dtype=np.int64)
-    begins = model.first[0] == 0 and (np.diff(model.first) > 0).all()
-    demand(begins, "some classes have no components")
-    demand(isinstance(model.parts, NaiveBayes), "its components are not those of a mixture")
-    check(model.parts, int(model.first[-1]), n_features)
-
-
-@make_room.register
-def _make_room(model: Mixture, rows, batch: int) -> MixtureRoom:
-    K, M = len(model.first) - 1, int(model.first[-1])
-    numbers, parts = make_class_room(K).numbers, make_room(model.parts, rows, batch)
-    return MixtureRoom(numbers, parts, np.zeros(M), np.zeros((batch, M)), np.zeros(M))
-
-
-@work_per_cell.register
-def _work_per_cell(model: Mixture) -> float:
-    return work_per_cell(model.parts)
-
-
-@class_counts.register
-def _class_counts(model: Mixture) -> np.ndarray:
-    return np.add.reduceat(class_counts(model.parts), model.first[:-1])
-
-
-@averages.register
-def _averages(model: Mixture) -> bool:
-    return averages(model.parts)
-
-
-@averaged.register
-def _averaged(model: Mixture) -> Mixture:
-    return model._replace(parts=averaged(model.parts))
-
-
-@with_average.register
-def _with_average(model: Mixture, past: Mixture | None, weight: float) -> Mixture:
-    old = None if past is None else past.parts
-    return model._replace(parts=with_average(model.parts, old, weight))
-
-
-@with_classes.register
-def _with_classes(model: Mixture, order: np.ndarray, mass: float) -> Mixture:
-    """A new class has as many components as the largest has, which share its mass."""
-    sizes = np.diff(model.first)
-    own = [np.arange(model.first[k], model.first[k + 1]) for k in range(len(sizes))]
-    own.append(np.full(sizes.max(), -1))
-    columns = np.concatenate([own[k] for k in order])
-    first = np.cumsum([0, *(len(own[k]) for k in order)], dtype=np.int64)
-    parts = with_classes(model.parts, columns, mass / sizes.max())
-    return perturbed(Mixture(parts, first), np.flatnonzero(columns < 0), np.random.default_rng(0))
-
-
-@with_features.register
-def _with_features(model: Mixture, n_features: Any) -> Mixture:
-    return model._replace(parts=with_features(model.parts, n_features))
-
-
-@penalty.register
-def _penalty(model: Mixture) -> float:
-    return penalty(model.parts)
-
-
-@mean_state.register
-def _mean_state(first: Mixture, states: list, shares: np.ndarray, run: Callable) -> Mixture:
-    parts = [state.parts for state in states]
-    return first._replace(parts=mean_state(parts[0], parts, shares, run))
-
-
-# --- compiled ------------------------------------------------------------------------------------
-
-
-@n_classes.register(Mixture)
-def _n_classes(model):
-    return model.first.shape[0] - 1
-
-
-@write_scores.register(Mixture)
-def _write_scores(model, rows, i, slot, a, room):
-    write_scores(model.parts, rows, i, slot, room.joint, room.parts)
-    for k in range(a.shape[0]):
-        first, last = model.first[k], model.first[k + 1]
-        if last == first + 1:  # naive Bayes, which should not wait for exponentials of 0
-            a[k] = room.joint[first]
-            room.posterior[slot, first] = 1.0
-            continue
-        a[k] = log_sum_exp(room.joint[first:last])
-        for m in range(first, last):
-            room.posterior[slot, m] = exp(room.joint[m] - a[k])
-
-
-@find_leverage.register(Mixture)
-def _find_leverage(model, rows, i, slot, r, floor, room):
-    share_weights(model.first, room.posterior[slot], r, room.weights)
-    find_leverage(model.parts, rows, i, slot, room.weights, floor, room.parts)
-    for k in range(r.shape[0]):
-        leverage = 0.0
-        for m in range(model.first[k], model.first[k + 1]):
-            # r_k moves component m by q r_k, which moves a_k by q times what it moves ln p(m, x)
-            leverage += room.posterior[slot, m] ** 2 * room.parts.numbers[LEVERAGE, m]
-        room.numbers[LEVERAGE, k] = leverage
-
-
-@gather_row.register(Mixture)
-def _gather_row(model, rows, i, slot, r, room):
-    share_weights(model.first, room.posterior[slot], r, room.weights)
-    gather_row(model.parts, rows, i, slot, room.weights, room.parts)
-
-
-@update.register(Mixture)
-def _update(model, rows, i, slot, r, decay, pull, floor, projection, room):
-    share_weights(model.first, room.posterior[slot], r, room.weights)
-    return update(
-        model.parts, rows, i, slot, room.weights, decay, pull, floor, projection, room.parts
-    )
-
-
-@helper
-def share_weights(first, posterior, r, weights):
-    """Share the weight of each class among its components."""
-    for k in range(r.shape[0]):
-        for m in range(first[k], first[k + 1]):
-            weights[m] = r[k] * posterior[m]
-
-
-@settle.register(Mixture)
-def _settle(model, decay, pull, floor, projection, room):
-    return settle(model.parts, decay, pull, floor, projection, room.parts)
-
-
-@add_to_average.register(Mixture)
-def _add_to_average(model, weight):
-    add_to_average(model.parts, weight)
+    return model._map(lambda f, b: f.perturbed(b, components, rng))

@@ -84,7 +84,7 @@ class Steps:
 
     def epoch(self, estimator: Any, record: dict[str, float]) -> None:
         """The `callback` of an estimator that trains within this step."""
-        self._tell(record["epoch"] / estimator.max_iter, record["loss"])
+        self._tell(min(record["epoch"] / estimator.max_iter, 1.0), record["loss"])
 
     def _tell(self, share: float, loss: float | None) -> None:
         if self.progress is not None:

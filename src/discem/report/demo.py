@@ -25,15 +25,16 @@ from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from ..datasets import docstrings, toy, toy_accuracy
-from ..estimators import GaussianNB, MultinomialNB, NaiveBayes, TableClassifier, TextClassifier
+from ..estimators import GaussianNB, MultinomialNB, TableClassifier, TextClassifier
 from ..exceptions import MissingExtraError
 from ._output import Progress, Steps, output_folder
 from .plots import joint_of, plot_toy, save_figure
 
-# What steps cost, in seconds on an empty cache, so that the time left is estimated well. The first
-# loss of a model compiles what its other losses share.
-LOSSES = {"nll": 8.0, "ncll": 2.0, "hinge": 2.0}
-COMPILING, READING, TRAINING, MIXED, DRAWING = 20.0, 5.0, 4.0, 3.0, 1.0
+LOSSES = ("nll", "ncll", "hinge")
+# What steps cost, in seconds, so that the time left is estimated well. There are 26 fits of numbers
+# and 7 of words, and one of a table, which tries several models.
+READING, TRAINING, WORDS, TRYING, DRAWING = 1.0, 0.2, 1.5, 3.0, 0.5
+ALL = READING + 26 * TRAINING + 7 * WORDS + TRYING + DRAWING
 
 TABLES = {
     "wine": bundled.load_wine,
@@ -96,14 +97,7 @@ def run_demo(
         None if matplotlib is not installed.
     """
     folder = output_folder(output)
-    costs = COMPILING, READING, TRAINING, MIXED, DRAWING
-    steps = Steps(progress, 2 * sum(LOSSES.values()) + sum(costs))
-    for words in (False, True):
-        for loss, cost in LOSSES.items():
-            steps.begin(f"compiling {loss} for {'words' if words else 'numbers'}", cost)
-            _warm_up(words, loss)
-    steps.begin("compiling tables", COMPILING)
-    _warm_up_tables()
+    steps = Steps(progress, ALL)
     steps.begin("reading docstrings", READING)
     texts = _docstrings(seed, 40 if quick else 400)
     tables = [_table(name, load, seed) for name, load in TABLES.items()]
@@ -114,9 +108,8 @@ def run_demo(
     for task in tasks:
         methods = _methods(task, seed, steps.epoch)
         for name, method in methods.items():
-            slow = isinstance(method, TableClassifier)  # it tries several models
-            cost = MIXED if slow else TRAINING / len(tasks) / len(methods)
-            steps.begin(f"{task.name}: {name}", cost)
+            cost = TRYING if isinstance(method, TableClassifier) else TRAINING
+            steps.begin(f"{task.name}: {name}", WORDS if task.words else cost)
             begun = time.perf_counter()
             with threadpool_limits(1):  # a fair race; and threads that wait for busy cores crawl
                 model = method.fit(_rows(task, method)[0], task.y)
@@ -195,20 +188,6 @@ def _score(task: Task, name: str, model: Any, seconds: float) -> Score:
     if hasattr(model, "predict_proba"):
         loss = log_loss(task.y_test, model.predict_proba(rows), labels=model.classes_)
     return Score(task.name, name, float(correct), loss, seconds)
-
-
-def _warm_up(words: bool, loss: str) -> None:
-    """Compile (or load) what a model and a loss need, so that no one pays for it later."""
-    X, y = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [1.0, 2.0]]), np.array([0, 1, 0, 1])
-    model = (MultinomialNB if words else GaussianNB)(loss=loss, max_iter=1)
-    model.fit(X, y).predict_proba(X)
-
-
-def _warm_up_tables() -> None:
-    """One compiled type serves all tables, of any number of components."""
-    rows = [{"number": float(i), "level": "ab"[i % 2]} for i in range(8)]
-    model = NaiveBayes(max_iter=1, tol=None).fit(rows, [0, 1] * 4)
-    model.predict_proba(rows)
 
 
 def _toy(seed: int, samples: int) -> Task:

@@ -1,0 +1,134 @@
+"""Counts of words, all at once: what the data say, averages of states, what is typical."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ..exceptions import InputError
+from ._family import Block
+
+_SLICE = 1 << 20  # numbers to work on at a time
+_LEAST = 0.02  # pseudo-counts are never next to nothing beside counts, however small these are
+_SEEN = 5000  # rows that tell what is typical
+
+
+def collect(rows: Any, parts: list, n_features: int, n_classes: int) -> np.ndarray:
+    """Weighted counts of each word in each class, as (W, K)."""
+    counts = np.zeros((n_features, n_classes))
+    lengths = np.diff(rows.indptr)
+    cuts = np.searchsorted(rows.indptr, np.arange(0, rows.indptr[-1], _SLICE))
+    for codes, weights in parts:
+        codes = np.maximum(codes, 0)  # an unlabelled row adds nothing, anywhere
+        for first, last in pairwise(np.unique([0, *cuts, len(lengths)])):
+            stored = slice(rows.indptr[first], rows.indptr[last])
+            size = lengths[first:last]
+            cells = rows.indices[stored].astype(np.int64) * n_classes
+            cells += np.repeat(codes[first:last], size)
+            weight = np.repeat(weights[first:last], size)
+            np.add.at(counts.reshape(-1), cells, rows.values[stored] * weight)
+    return counts
+
+
+def averaged(block: Block) -> Block:
+    """The block at its running average, of which it keeps none."""
+    lazy, values, past = block.lazy, block.values, block.past
+    weight, alpha = lazy["weight"], block.fixed["alpha"]
+    count = values["count"]
+    if weight == 0.0:
+        lazy = lazy | {"lag_scale": 0.0, "lag_gamma": 0.0}
+        return block._replace(past={}, lazy=lazy)
+    scale, gamma = lazy["lag_scale"] / weight, lazy["lag_gamma"] / weight
+    most = scale * count.max(initial=0.0) + gamma * alpha.max(initial=0.0)
+    floor = 1e-12 * most  # rounding may leave less of a collapsed cell
+    mean = np.empty_like(count)
+    for part in _slices(count):  # there may be no room for intermediate results
+        cells = count[part] * scale - past["lag"][part] / weight
+        mean[part] = np.maximum(cells + gamma * alpha[part, None], floor)
+    unseen = scale * values["unseen"] - past["unseen"] / weight + gamma
+    own = {"scale": 1.0, "gamma": 0.0, "lag_scale": 0.0, "lag_gamma": 0.0, "weight": 0.0}
+    return block._replace(
+        values={"count": mean, "total": mean.sum(axis=0), "unseen": unseen},
+        past={},
+        lazy=lazy | own,
+    )
+
+
+def mean_of(blocks: list[Block], shares: np.ndarray) -> Block:
+    """The mean of blocks without averages: all is linear in their counts and pseudo-counts."""
+    first = blocks[0]
+    lazy = first.lazy | {
+        "scale": 1.0,
+        "gamma": float(sum(s * b.lazy["gamma"] for s, b in zip(shares, blocks, strict=True))),
+    }
+    count = np.zeros_like(first.values["count"])
+    for part in _slices(count):
+        for share, block in zip(shares, blocks, strict=True):
+            count[part] += (share * block.lazy["scale"]) * block.values["count"][part]
+    total = sum(s * b.values["total"] for s, b in zip(shares, blocks, strict=True))
+    unseen = sum(
+        s * b.lazy["scale"] * b.values["unseen"] for s, b in zip(shares, blocks, strict=True)
+    )
+    length = sum(s * b.fixed["length"] for s, b in zip(shares, blocks, strict=True))
+    return first._replace(
+        values={"count": count, "total": total, "unseen": unseen},
+        past={},
+        fixed=first.fixed | {"length": length},
+        lazy=lazy,
+    )
+
+
+def _slices(count: np.ndarray) -> list[slice]:
+    size = max(_SLICE // max(count.shape[1], 1) // 16, 1)
+    return [slice(first, first + size) for first in range(0, len(count), size)]
+
+
+def draw_lengths(block: Block, n: int, rng) -> np.ndarray:
+    """Lengths of n documents."""
+    length = block.fixed["length"][0]
+    if not length < 1e9:
+        raise InputError(f"documents of {length:g} words are too long to draw")
+    return rng.poisson(length, size=n)
+
+
+def typical_square(rows: Any, parts: list[tuple[np.ndarray, np.ndarray]]) -> float:
+    """|x|^2 of a document whose words all occur as often as is typical, times its weight.
+
+    A mean of squares would be that of the longest document, or of one word that fills them all. The
+    weight is that of the class whose rows have the least, which is to be heard, too.
+    """
+    pairs = [(codes[w > 0], w[w > 0]) for codes, w in parts]  # what has no label has no weight
+    codes, weights = (np.concatenate(each) for each in zip(*pairs, strict=True))
+    if not len(codes):
+        return 1.0
+    sizes = np.bincount(codes)
+    lightest = float((np.bincount(codes, weights)[sizes > 0] / sizes[sizes > 0]).min())
+    values, n_rows = _cells(rows, np.sum([w for _, w in parts], axis=0))
+    often, n_words = _geometric_mean(values), max(int(np.count_nonzero(values)), 1)
+    return lightest * often * max(often * n_words / n_rows, _LEAST)
+
+
+def typical_count(rows: Any, weights: np.ndarray) -> float:
+    """How often a word typically occurs where it occurs."""
+    return _geometric_mean(_cells(rows, weights)[0])
+
+
+def typical_length(rows: Any, weights: np.ndarray) -> float:
+    """The length of a document whose words all occur as often as is typical."""
+    values, n_rows = _cells(rows, weights)
+    return _geometric_mean(values) * np.count_nonzero(values) / max(n_rows, 1)
+
+
+def _cells(rows: Any, weights: np.ndarray) -> tuple[np.ndarray, int]:
+    """What some rows hold that have a weight, and how many they are."""
+    chosen = np.flatnonzero(weights)
+    chosen = chosen[:: -(-len(chosen) // _SEEN)]
+    cells = [rows.values[rows.indptr[i] : rows.indptr[i + 1]] for i in chosen]
+    return np.concatenate(cells), len(chosen)
+
+
+def _geometric_mean(values: np.ndarray) -> float:
+    values = values[values > 0]
+    return float(np.exp(np.log(values).mean())) if len(values) else 1.0

@@ -1,0 +1,446 @@
+"""What a family is: distributions of some columns, given the component; and the state of one.
+
+A model asks a block for three things only: its `scores`, the statistics that it `expected` of a
+batch, and to stay inside its domain when it is `moved`. For a family whose scores are linear in
+its statistics, the first two are one product each, written once below. The file of a family says
+what its statistics and natural parameters are, what the prior pulls to, and what staying inside
+means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from .._arrays import namespace_of
+from .._checks import check_array, demand
+from .._kinds import savable
+from ..exceptions import InputError, OptionError
+from ..schedules import Schedule, power
+
+
+@savable
+class Block(NamedTuple):
+    """The state of a family: counts and mean parameters, in named arrays.
+
+    The last axis of every array of `values` is that of the components.
+    """
+
+    family: str
+    mass: Any  # (d,) observations behind the factors of a column, all components together
+    values: dict[str, Any]  # what training moves
+    past: dict[str, Any]  # the running average of it; empty where none is kept
+    fixed: dict[str, Any]  # what training leaves as it is, such as units
+    prior: Any
+    lazy: Any = ()  # scalars by name that act on all values at once; few families have any
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether there is anything in it: a table may lack columns of a family."""
+        return any(array.shape[0] > 0 for array in self.values.values())
+
+
+class Step(NamedTuple):
+    """What a step is made of, beside the statistics of the batch."""
+
+    shares: Any  # (K,) p(component)
+    slowness: Any  # (K,) by what the steps of a component are divided
+    decay: float  # the share of all statistics that is forgotten
+    pull: float  # what the prior pulls by
+    floor: float  # what the check-step lifts to
+    projection: Any
+
+    def counts(self, mass: Any) -> Any:
+        """The counts N of the factors, (d, K), as far as this step is concerned."""
+        return mass[:, None] * (self.shares * self.slowness)[None, :]
+
+
+class Statistics(NamedTuple):
+    """The statistics of a batch, as a product with natural parameters wants them."""
+
+    values: Any  # (n, D), dense or sparse; zero for a missing cell
+    seen: Any  # (n, d), 0 for a missing cell; None where all are there
+    base: Any  # (n,) ln h(x): what all components share; None is 0
+
+
+class Accepts(NamedTuple):
+    """What a cell of X may be."""
+
+    sparse: bool = False
+    missing: bool = False  # NaN
+    negative: bool = True
+
+
+class Family:
+    """An exponential family for some columns of a row, given the component.
+
+    Subclass it, fill in what has no default, and `register` an instance.
+    """
+
+    name: ClassVar[str]
+    priors: ClassVar[tuple[type, ...]]  # kinds of priors it can take
+    accepts: ClassVar[Accepts] = Accepts()
+    starts: ClassVar[tuple[str, ...]] = ("generative",)  # of discriminative training, see `start`
+
+    @property
+    def factors(self) -> tuple[Family, ...]:
+        """The families of the blocks of a model."""
+        return (self,)
+
+    @property
+    def known(self) -> Family:
+        """The family that it stands in for, as far as anything but the update is concerned."""
+        return self
+
+    # --- the three things a model asks for --------------------------------------------------------
+
+    def view(self, X: Any) -> Any:
+        """Rows of a matrix in the form that `read` takes."""
+        raise NotImplementedError
+
+    def read(self, block: Block, rows: Any) -> Statistics:
+        """The statistics of a batch of rows, in the units of the block."""
+        raise NotImplementedError
+
+    def table(self, block: Block) -> tuple[Any, Any]:
+        """Natural parameters, (D, K), and log-normalizers, (d, K) or None where all are 0."""
+        raise NotImplementedError
+
+    def scores(self, block: Block, batch: Any) -> Any:
+        """``ln p(x | component)`` of each row, (n, K); a missing cell adds nothing."""
+        theta, normalizer = self.table(block)
+        # the scores of a class side by side in memory: what follows works on one class at a time
+        a = (theta.T @ batch.values.T).T
+        if normalizer is not None:
+            xp = namespace_of(normalizer)
+            a -= xp.sum(normalizer, axis=0) if batch.seen is None else batch.seen @ normalizer
+        if batch.base is not None:
+            a += batch.base[:, None]
+        return a
+
+    def expected(
+        self, block: Block, batch: Any, weights: Any, least: float = 0.0
+    ) -> tuple[Any, Any]:
+        """Sums over the rows of weights times statistics, (D, K), and times cells seen, (d, K).
+
+        Rows whose weights are below `least` may be left out.
+        """
+        sums = (weights.T @ batch.values).T  # weights, too, have rows side by side in memory
+        if batch.seen is None:
+            return sums, namespace_of(weights).sum(weights, axis=0)[None, :]
+        return sums, batch.seen.T @ weights
+
+    def leverage(
+        self, block: Block, batch: Any, weights: Any, step: Step, least: float = 0.0
+    ) -> Any:
+        """How far a step of weight 1 would move the row's own score, by component, (n, K).
+
+        None: the family has no need of damping.
+        """
+        return None
+
+    def moved(self, block: Block, found: Any, step: Step) -> tuple[Block, int]:
+        """The block after ``mu + sums - decay mu + pull (alpha - nu mu)``, inside its domain.
+
+        Returns how many factors had their step shortened, too.
+        """
+        raise NotImplementedError
+
+    def strength(self, block: Block) -> float:
+        """Pseudo-observations, of what the prior pulls by most."""
+        return 0.0
+
+    # --- coordinates without bounds, for steps of all rows at once --------------------------------
+
+    def free(self, block: Block) -> dict[str, Any]:
+        """The values, of what must stay positive the logarithms."""
+        values = block.values.items()
+        log = namespace_of(block.mass).log
+        return {name: log(v) if name in self.positive else v for name, v in values}
+
+    def placed(self, block: Block, free: dict[str, Any]) -> Block:
+        """The block elsewhere."""
+        exp = namespace_of(block.mass).exp
+        values = {name: exp(v) if name in self.positive else v for name, v in free.items()}
+        return block._replace(values=values)
+
+    def gathered(self, block: Block, found: Any) -> tuple[Any, ...]:
+        """What `expected` says of a batch, as arrays that may be added up."""
+        return found
+
+    def slope(self, block: Block, found: Any, counts: Any, n: float) -> tuple[dict, dict]:
+        """Gradient of the objective in free coordinates, and its metric, by name.
+
+        `found` is what `expected` says of the weights of all rows, `counts` are those of the
+        factors, and the penalty is spread over n rows. The metric is the Fisher information, and
+        the curvature of the prior, so that no prior overshoots its centre.
+        """
+        raise OptionError(f"the family {self.name!r} takes no steps of all rows at once")
+
+    def reach(self, block: Block, step: dict[str, Any]) -> dict[str, Any]:
+        """How far a step goes, in units in which a half is far."""
+        return {name: namespace_of(move).abs(move) for name, move in step.items()}
+
+    # --- the start --------------------------------------------------------------------------------
+
+    def collect(self, rows: Any, parts: list, n_features: Any, n_classes: int) -> Any:
+        """Add up the statistics of the data in each class.
+
+        `parts` are pairs of class codes and weights, one of each a row; a code may be negative,
+        then its weight is zero.
+        """
+        raise NotImplementedError
+
+    def merged(self, tallies: list) -> Any:
+        """What `collect` says of all rows, of what it says of parts of them."""
+        return sum(tallies[1:], tallies[0])
+
+    def start(self, prior: Any, tally: Any, total: float, init: str, stream: bool) -> Block:
+        """The initial state, without an average, from the prior and the rows' tally and weight.
+
+        init="prior" is at the prior, with one observation per class; init="generative" at the
+        closed-form estimate under NLL, with the mass of one observation over all classes. Where
+        that is a poor start for discriminative training, `starts` names better ones, of which the
+        one with the least objective is taken. More of a `stream` may yet come.
+        """
+        raise NotImplementedError
+
+    def blocks(self, prior: Any, tally: Any, total: float, init: str, stream: bool) -> tuple:
+        """The blocks of a model, one for each of the `factors`."""
+        return (self.start(prior, tally, total, init, stream),)
+
+    def perturbed(self, block: Block, components: np.ndarray, rng: Any) -> Block:
+        """Make components differ, at random, that would stay alike for ever."""
+        raise NotImplementedError
+
+    # --- the state --------------------------------------------------------------------------------
+
+    def shapes(self, n_components: int, n_features: Any) -> dict[str, tuple]:
+        """The shape of each of the `values`, and of the `fixed` arrays."""
+        raise NotImplementedError
+
+    positive: ClassVar[frozenset[str]] = frozenset()  # values that must be above 0
+
+    def check(self, block: Block, n_components: int, n_features: Any, averages: bool) -> None:
+        """Refuse a block that is not as training leaves one; it may come from anywhere."""
+        shapes = self.shapes(n_components, n_features)
+        values, past, fixed = block.values, block.past, block.fixed
+        for part in (values, past, fixed):
+            demand(isinstance(part, dict), "a part of a block is no dict")
+        demand(not block.lazy, "a block has scalars that it does not know")
+        named = values.keys() | fixed.keys() == shapes.keys() - {"mass"}
+        demand(named, "a block lacks arrays, or has others")
+        demand(not averages or past.keys() == values.keys(), "a block lacks its average")
+        demand(averages or not past, "a block has an average, and others have none")
+        for part in (values, past):
+            for name, array in part.items():
+                above = 0.0 if name in self.positive else -np.inf
+                check_array(f"{name} of {self.name}", array, shapes[name], above=above)
+        check_array(f"mass of {self.name}", block.mass, shapes["mass"], above=0.0)
+        demand(isinstance(block.prior, self.priors), "the prior is of another family")
+        demand(block.lazy == (), f"{self.name} has scalars")
+        self.check_fixed(block, shapes)
+
+    def check_fixed(self, block: Block, shapes: dict[str, tuple]) -> None:
+        """Refuse units, or a prior, that cannot be."""
+
+    def with_average(self, block: Block) -> Block:
+        """The block with a running average that starts where it stands."""
+        return block._replace(past=dict(block.values))
+
+    def with_past(self, block: Block, past: Block, weight: float) -> Block:
+        """The block whose running average so far is another one, with such a weight."""
+        return block._replace(past=dict(past.values))
+
+    def averaged_in(self, block: Block, weight: float, total: float) -> Block:
+        """The block whose average has heard of where it stands, with such a weight of a total."""
+        share = weight / total
+        past = {name: old + share * (block.values[name] - old) for name, old in block.past.items()}
+        return block._replace(past=past)
+
+    def reweighed(self, block: Block, factor: float) -> Block:
+        """The block whose average so far weighs so many times as much."""
+        return block
+
+    def averaged(self, block: Block) -> Block:
+        """The block at its running average, of which it keeps none."""
+        return block._replace(values=block.past, past={}) if block.past else block
+
+    def centre(self, block: Block) -> dict[str, Any]:
+        """What the prior pulls each of the values to, without the axis of components."""
+        raise NotImplementedError
+
+    def with_components(self, block: Block, order: np.ndarray, mass: float) -> Block:
+        """Arrange the components in `order`; -1 is a new one at the prior's centre."""
+        centre = self.centre(block)
+
+        def arranged(values: dict[str, Any]) -> dict[str, Any]:
+            new = {name: centre[name][..., None] for name in values}
+            wide = {name: np.concatenate([a, new[name]], axis=-1) for name, a in values.items()}
+            return {name: np.ascontiguousarray(a[..., order]) for name, a in wide.items()}
+
+        return block._replace(values=arranged(block.values), past=arranged(block.past))
+
+    def with_features(self, block: Block, n_features: Any) -> Block:
+        """Add features that have not been met so far."""
+        raise InputError(f"the family {self.name!r} does not take new features")
+
+    def mean_of(self, blocks: list[Block], shares: Any, by_component: list) -> Block:
+        """The mean of blocks that were trained apart: a mean of expected statistics.
+
+        `shares` say how much each block has to say, `by_component` hold p(component) of each.
+        """
+        trios = zip(shares, blocks, by_component, strict=True)
+        counts = [share * block.mass[:, None] * p for share, block, p in trios]
+        total = sum(counts[1:], counts[0])
+        mean: dict[str, Any] = {}
+        for count, block in zip(counts, blocks, strict=True):
+            weight = self.by_factor(block, count / total)
+            for name, moment in self.moments(block).items():
+                mean[name] = mean.get(name, 0.0) + weight * moment
+        mass = sum(s * block.mass for s, block in zip(shares, blocks, strict=True))
+        return blocks[0]._replace(mass=mass, values=self.of_moments(mean), past={})
+
+    def moments(self, block: Block) -> dict[str, Any]:
+        """The mean parameters: what may be averaged over data."""
+        return block.values
+
+    def of_moments(self, moments: dict[str, Any]) -> dict[str, Any]:
+        """The values that have these mean parameters."""
+        return moments
+
+    def by_factor(self, block: Block, numbers: Any) -> Any:
+        """One number for each factor, (d, K), repeated for each of its statistics."""
+        return numbers
+
+    def penalty(self, block: Block) -> float:
+        """-ln of the prior, up to a constant: what training adds to the sum of the losses."""
+        raise NotImplementedError
+
+    def sample(self, block: Block, codes: np.ndarray, rng: Any) -> Any:
+        """Draw one row of each of the given components."""
+        raise OptionError(f"the family {self.name!r} cannot draw rows")
+
+    # --- what users meet --------------------------------------------------------------------------
+
+    def named_priors(
+        self, generative: bool, n_features: Any, mixed: bool
+    ) -> dict[str, tuple[Any, float]]:
+        """By name: the prior, and the pseudo-count of each class that goes with it.
+
+        The first is the default. `generative` training is by NLL, `mixed` factors are those of
+        components within classes.
+        """
+        raise NotImplementedError
+
+    def resolve_prior(
+        self, prior: Any, generative: bool, n_features: Any, mixed: bool = False
+    ) -> tuple[Any, float]:
+        """The prior of that name, or the one given, and the pseudo-count of each class."""
+        names = self.named_priors(generative, n_features, mixed)
+        if isinstance(prior, str) and prior in names:
+            return names[prior]
+        if not isinstance(prior, self.priors):
+            raise OptionError(
+                f"prior={prior!r} is unknown: use one of {list(names)} "
+                f"or {self.priors[0].__name__}(...)"
+            )
+        self.check_prior(prior)
+        return prior, 1.0
+
+    def complete_prior(self, prior: Any, rows: Any, parts: list, components: float = 1.0) -> Any:
+        """The prior, with what it leaves to the data but a tally does not tell.
+
+        `parts` are as for `collect`, `components` those of a class, which share its prior.
+        """
+        return prior
+
+    def check_prior(self, prior: Any) -> None:
+        """Refuse senseless numbers with an `OptionError`."""
+
+    def prior_of_components(
+        self, prior: Any, by_class: Callable[[], Any], by_component: Any
+    ) -> Any:
+        """The prior where classes are mixtures; `by_class()` collects as if they were none."""
+        return prior
+
+    def keeps_mass(self, prior: Any) -> bool:
+        """Whether class counts should keep their mass, or grow for ever as the prior gives."""
+        return True
+
+    lifts_to_prior: ClassVar[bool] = False  # where the paper's check-step lifts a class count to
+
+    def auto_step(self, generative: bool, n: float, block: Block, mixed: bool = False) -> Schedule:
+        """Steps that need no tuning from the start `block`, for n rows of the usual weight."""
+        if not generative:
+            return power(0.1, 400.0, 0.9)
+        # go on averaging as if the start had been n rows; of components, about EM at first
+        return power(1.0 / (n + 1.0), (10.0 if mixed else 1.0) * (n + 1.0), 1.0)
+
+    @property
+    def whole(self) -> bool:
+        """Whether `fit` takes steps of all rows at once, for which a family needs a `slope`."""
+        return type(self).slope is not Family.slope
+
+    def auto_batch(self, rows: Any, n_classes: int) -> int:
+        """Rows per step."""
+        return 16
+
+    # Rows in parts, whose states are averaged: how many rows a part needs to learn as well, and how
+    # many visits of the numbers of the model to be worth a thread.
+    least_rows: ClassVar[int] = 400
+    least_visits: ClassVar[float] = 4e6
+
+    def step_of_part(self, rho: np.ndarray, parts: int) -> np.ndarray:
+        """The steps to take in one of so many parts, of those that all rows together would take."""
+        return rho
+
+    def auto_average(self, generative: bool) -> bool:
+        """Whether predicting with the average of the parameters is worth its cost."""
+        return not generative
+
+    def auto_unlabelled(self, generative: bool, ratio: float) -> float:
+        """The weight of an unlabelled row, of which there are `ratio` for each labelled one."""
+        return 1.0
+
+    def expectations(self, block: Block) -> dict[str, np.ndarray]:
+        """E[s | component] by the name of the statistic, (K, feature), in the data's units."""
+        raise NotImplementedError
+
+    def slopes(self, block: Block) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """``ln p(x | k) = offset_k + sum slopes_k s(x)`` up to what classes share, by statistic."""
+        raise NotImplementedError
+
+    def features_of(self, X: Any) -> Any:
+        """The statistics of rows in the order of `slopes`, side by side."""
+        raise NotImplementedError
+
+    def points(self, rows: Any, weights: np.ndarray, n_features: Any) -> Any:
+        """Where rows are, as far as clusters are concerned: (n, d), dense or sparse."""
+        raise NotImplementedError
+
+    def extra_figures(self, figures: np.ndarray, rows: Any, order: Any, weights: Any) -> dict:
+        """What else a pass over `order` says of these rows, for `history_`."""
+        return {}
+
+    def example(self, codes: np.ndarray, n_features: int, rng: np.random.Generator) -> np.ndarray:
+        """Make up rows of the given classes that can be told apart: for trying and testing."""
+        raise NotImplementedError
+
+
+FAMILIES: dict[str, Family] = {}
+
+
+def register(family: Family) -> Family:
+    """Make a family known to estimators, mixtures, files and tests."""
+    for kind in family.priors:
+        savable(kind)
+    FAMILIES[family.name] = family
+    return family
+
+
+def family_of(block: Block) -> Family:
+    """The family that a block belongs to."""
+    return FAMILIES[block.family]

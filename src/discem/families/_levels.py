@@ -1,0 +1,111 @@
+"""Where the shares of levels begin, and how columns get more of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._arrays import segment_sum
+from ..exceptions import OptionError
+from ..priors import Levels
+from ._family import Block
+
+_PER_LEVEL, _MOST = 2.0, 20.0  # pseudo-observations of a level, and of all levels of a column
+_POINTS = 16  # levels of a column that clusters may be told apart by
+
+
+class LevelCounts(NamedTuple):
+    """What the data say: the weight of each level in each class."""
+
+    first: np.ndarray  # (d + 1,) where the levels of each column begin
+    counts: np.ndarray  # (L, K)
+
+
+def collect(codes: np.ndarray, parts: list, sizes: tuple, n_classes: int) -> LevelCounts:
+    """Add up the weights of the rows by level and class."""
+    found = [
+        max(int(codes[:, d].max(initial=0)) + 1, 1) if size is None else size
+        for d, size in enumerate(sizes)
+    ]
+    first = np.cumsum([0, *found], dtype=np.int64)
+    counts = np.zeros((int(first[-1]), n_classes))
+    for classes, weights in parts:
+        known = np.flatnonzero((classes >= 0) & (weights > 0))
+        own, weight = classes[known], weights[known]
+        for d, size in enumerate(found):
+            level = codes[known, d]
+            seen = (level >= 0) & (level < size)
+            place = level[seen] * n_classes + own[seen]
+            cells = np.bincount(place, weight[seen], minlength=size * n_classes)
+            counts[first[d] : first[d + 1]] += cells.reshape(size, n_classes)
+    return LevelCounts(first, counts)
+
+
+def start(name: str, prior: Levels, tally: LevelCounts, total: float, init: str) -> Block:
+    """The initial block, see `Family.start`."""
+    first, counts = tally
+    d, K = len(first) - 1, counts.shape[1]
+    column, sizes = np.repeat(np.arange(d), np.diff(first)), np.diff(first)
+    nu = strength(prior, sizes)
+    if prior.centre is None:
+        seen = segment_sum(counts.sum(axis=1), first)
+        # a level that nobody has shown may be shown yet
+        centre = (counts.sum(axis=1) + 1.0 / sizes[column]) / (seen + 1.0)[column]
+    else:
+        centre = np.asarray(prior.centre, dtype=np.float64)
+        if centre.shape != column.shape:
+            raise OptionError(f"prior: centre needs {len(column)} numbers, one for each level")
+    total_of = segment_sum(counts, first)
+    if init == "prior":
+        mass, p = np.full(d, float(K)), np.repeat(centre[:, None], K, axis=1)
+    else:
+        mass = (total_of.sum(axis=1) + 1.0) / (max(total, 1.0) + 1.0)
+        if init != "generative":  # rare levels need shorter steps: see `start` of Gaussians
+            mass = mass * 2.0 ** np.floor(np.log2(np.clip(sizes / 4.0, 1.0, 64.0)))
+        p = counts + (nu[column] * centre)[:, None]
+        p /= (total_of + nu[:, None])[column]
+    fixed = {"first": first, "column": column}
+    return Block(name, mass, {"share": p}, {}, fixed, Levels(nu, centre, float(prior.strength)))
+
+
+def strength(prior: Levels, sizes: np.ndarray) -> np.ndarray:
+    """Pseudo-observations of each column."""
+    if prior.nu is None:
+        return prior.strength * np.minimum(_PER_LEVEL * sizes, _MOST)
+    return np.array(np.broadcast_to(np.asarray(prior.nu, dtype=np.float64), sizes.shape))
+
+
+def widened(block: Block, old: np.ndarray, new: np.ndarray) -> Block:
+    """The block whose columns have `new` levels each, and had `old`."""
+    first = np.cumsum([0, *new], dtype=np.int64)
+    column = np.repeat(np.arange(len(new)), new)
+    place = np.arange(first[-1]) - first[:-1][column]  # of a level in its column
+    fresh = place >= old[column]
+    source = np.where(fresh, 0, place + block.fixed["first"][:-1][column])
+    rarest = np.minimum.reduceat(block.prior.centre, block.fixed["first"][:-1])
+    rarest = np.minimum(rarest, 0.5 / new)
+    left = (1.0 - rarest * (new - old))[column][:, None]  # for the levels that were there
+
+    def wide(p: np.ndarray) -> np.ndarray:
+        return np.where(fresh[:, None], rarest[column][:, None], p[source] * left)
+
+    centre = wide(block.prior.centre[:, None])[:, 0]
+    return block._replace(
+        values={"share": wide(block.values["share"])},
+        past={name: wide(p) for name, p in block.past.items()},
+        fixed={"first": first, "column": column},
+        prior=block.prior._replace(centre=centre),
+    )
+
+
+def points(codes: np.ndarray) -> np.ndarray:
+    """Indicators about their mean: a level is as far from any other as two deviations."""
+    columns = []
+    for column in codes.T:
+        frequent = np.argsort(-np.bincount(column[column >= 0], minlength=1))[:_POINTS]
+        hot = (column[:, None] == frequent).astype(np.float64)
+        seen = column >= 0
+        hot[seen] -= hot[seen].mean(axis=0) if seen.any() else 0.0
+        columns.append(np.sqrt(2.0) * hot)
+    return np.hstack(columns) if columns else np.zeros((len(codes), 0))

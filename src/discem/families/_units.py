@@ -1,0 +1,160 @@
+"""Where Gaussian factors begin: moments of the data, the units of columns, the prior in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..exceptions import OptionError
+from ..priors import NormalGamma, PaperNormalGamma
+from ._family import Block
+
+_NARROWEST = 0.1  # of the variance within classes: the least that the prior expects in components
+_FAINT = 1e-150  # squares of what is below vanish
+_SLOWEST = 2.0**20  # by how much steps of a column may be shortened that is far from normal
+
+
+def collect(values: np.ndarray, parts: list, n_features: int, n_classes: int) -> np.ndarray:
+    """Mean, variance, weight and kurtosis of cells seen, by column and class: (4, d, K)."""
+    moments = np.zeros((4, n_features, n_classes))
+    for codes, weights in parts:
+        order = np.argsort(codes, kind="stable")
+        first = np.searchsorted(codes[order], np.arange(n_classes + 1))
+        for k in np.unique(codes[codes >= 0]):
+            members = order[first[k] : first[k + 1]]
+            cells, weight = values[members], weights[members, None]
+            seen = np.where(np.isnan(cells), 0.0, weight)
+            count = seen.sum(axis=0)
+            share = seen / np.maximum(count, 1e-300)
+            mean = (share * np.nan_to_num(cells)).sum(axis=0)
+            squares = np.nan_to_num(cells - mean) ** 2
+            variance = (share * squares).sum(axis=0)
+            squares /= np.where(variance > 0, variance, 1.0)
+            moments[:, :, k] = mean, variance, count, (share * squares**2).sum(axis=0)
+    return moments
+
+
+def merged(tallies: list[np.ndarray]) -> np.ndarray:
+    """By what is within the parts and between them; of kurtosis, as if none were skewed."""
+    means, variances, counts, kurtoses = np.stack(tallies, axis=1)
+    count = counts.sum(axis=0)
+    share = counts / np.maximum(count, 1e-300)
+    mean = (share * means).sum(axis=0)
+    off = np.where(counts > 0, means - mean, 0.0) ** 2
+    variance = (share * (variances + off)).sum(axis=0)
+    scale = np.where(variance > 0, variance, 1.0)
+    within, between = variances / scale, off / scale
+    fourth = kurtoses * within**2 + 6.0 * within * between + between**2
+    return np.stack([mean, variance, count, (share * fourth).sum(axis=0)])
+
+
+def start(name: str, prior: Any, tally: np.ndarray, total: float, init: str, stream: bool) -> Block:
+    """The initial block, see `Family.start`.
+
+    Where the prior is in the data's units, a column that never varies has none: it says nothing of
+    the class, and is left out by giving it NaN for a scale, unless more of a stream may yet come.
+
+    Discriminative training may begin with the variances of the data, or with that of the prior in
+    every class: a flag that a class has never shown has next to none, and is the surest of signs
+    until it is shown. And natural gradients measure a step by how much x^2 varies in a Gaussian. In
+    a rare flag, or where tails are heavy, it varies more, and the step that suits the other columns
+    would overshoot: such a column is given more mass, so that its steps are shorter. Not so in
+    components of mixtures, which take on the shape of a column themselves.
+    """
+    _, d, K = tally.shape
+    if isinstance(prior, PaperNormalGamma):  # the paper's equations are in raw units
+        shift, scale = np.zeros(d), np.ones(d)
+        nu_mean = nu_variance = prior.nu
+    else:
+        shift, scale, within, constant = units_of(tally)
+        mean = _column("mean", prior.mean, d, shift, shift, scale)
+        variance = _column("variance", prior.variance, d, within * scale**2, 0.0, scale**2)
+        if np.any(variance <= 0):
+            raise OptionError("prior: variance must be > 0 in every column")
+        if not stream:
+            scale = np.where(constant, np.nan, scale)
+        nu_mean, nu_variance = float(prior.nu_mean), float(prior.nu_variance)
+        prior = type(prior)(nu_mean, nu_variance, mean, variance)
+    m0, v0 = (each[:, None] for each in centre(prior, d))
+    if init == "prior":
+        mass = np.full(d, float(K))
+        m, v = np.repeat(m0, K, axis=1), np.repeat(v0, K, axis=1)
+    else:
+        raw_mean, raw_variance, n, _ = tally
+        known = (n > 0) & np.isfinite(scale)[:, None]
+        data_mean = np.where(known, (raw_mean - shift[:, None]) / scale[:, None], m0)
+        data_variance = np.where(known, raw_variance / scale[:, None] ** 2, v0)
+        m = (n * data_mean + nu_mean * m0) / np.maximum(n + nu_mean, 1e-300)
+        spread = n * (data_variance + (data_mean - m) ** 2) + nu_mean * (m - m0) ** 2
+        v = (spread + nu_variance * v0) / np.maximum(n + nu_variance, 1e-300)
+        v = np.maximum(v, 1e-9 * v0)
+        mass = (n.sum(axis=1) + 1.0) / (max(total, 1.0) + 1.0)
+        if init != "generative" and isinstance(prior, NormalGamma):
+            mass *= _excess(tally, v * scale[:, None] ** 2)
+        if init == "pooled":
+            v = np.repeat(v0, K, axis=1)
+    values, fixed = {"mean": m, "variance": v}, {"shift": shift, "scale": scale}
+    return Block(name, mass, values, {}, fixed, prior)
+
+
+def centre(prior: Any, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """The mean and variance that the prior pulls to."""
+    if isinstance(prior, PaperNormalGamma):
+        return np.zeros(d), np.full(d, prior.alpha_square)
+    return prior.mean, prior.variance
+
+
+def within_components(by_class: np.ndarray, by_component: np.ndarray) -> np.ndarray:
+    """The variance that components should have: that within them, but not much less than usual."""
+    return np.maximum(_NARROWEST * _within(by_class), _within(by_component))
+
+
+def _within(tally: np.ndarray) -> np.ndarray:
+    """The pooled variance of each feature within the classes, in raw units, never zero."""
+    _, scale, within, _ = units_of(tally)
+    return within * scale**2
+
+
+def units_of(tally: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Overall mean and deviation, within-class variance in units of it, and what is constant."""
+    mean, variance, count, _ = tally
+    share = count / np.maximum(count.sum(axis=1, keepdims=True), 1e-300)
+    shift = (share * mean).sum(axis=1)
+    size = np.maximum(np.abs(shift), np.abs(mean).max(axis=1, initial=0.0))
+    within = (share * variance).sum(axis=1)
+    between = (share * (mean - shift[:, None]) ** 2).sum(axis=1)
+    scale = np.sqrt(within + between)
+    # but for rounding; and squares that vanish say nothing of how much it varies
+    constant = (scale <= 1e-14 * size) | (scale <= _FAINT)
+    scale = np.where(constant, np.where(size > _FAINT, size, 1.0), scale)
+    # no narrower than n rows can tell, of which the next might be the first to be different
+    least = np.maximum(1.0 / (count.sum(axis=1) + 2.0), 1e-6)
+    within = np.where(constant, 1.0, np.maximum(within / scale**2, least))
+    return shift, scale, within, constant
+
+
+def _excess(tally: np.ndarray, variance: np.ndarray) -> np.ndarray:
+    """How much more the statistics of each feature vary than in Gaussians of these variances.
+
+    (E z^2 + E (z^2 - 1)^2 / 2) / 2 is 1 for a normal z. It is rounded down to a power of two, so
+    that columns that are about normal stay alike.
+    """
+    _, within, count, kurtosis = tally
+    share = count / np.maximum(count.sum(axis=1, keepdims=True), 1e-300)
+    ratio = np.nan_to_num(within / variance, nan=0.0, posinf=1e9)
+    excess = 0.25 * (1.0 + (share * kurtosis * ratio**2).sum(axis=1))
+    return 2.0 ** np.floor(np.log2(np.clip(excess, 1.0, _SLOWEST)))
+
+
+def _column(name, given, d, default, shift, scale):
+    """One number per column, in units, from a number, an array or the data's own default."""
+    if given is None:
+        return (default - shift) / scale
+    try:
+        values = np.broadcast_to(np.asarray(given, dtype=np.float64), (d,))
+    except ValueError as error:
+        raise OptionError(
+            f"prior: {name} needs one number, or one for each of {d} columns"
+        ) from error
+    return (values - shift) / scale

@@ -1,0 +1,238 @@
+"""Categories with very many levels: a step costs what its batch holds, not what the columns hold.
+
+A step changes all shares of a column alike, but for the levels that the batch has, and the prior
+pulls them all to its centre. So the shares are ``scale * base + pulled * centre``, with a scale and
+a pull for each column and component, and the running average is kept as what it lacks. Before and
+after training a block is `settled`: then it is an ordinary one of categories.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._checks import check_array, check_number, demand
+from . import _levels
+from ._family import Block, register
+from .categorical import CATEGORICAL, CategoricalFamily
+from .words import distinct
+
+_LEAST = 1e-250  # the smallest share that a step may leave
+_FOLDED = 1e-4  # a smaller scale is folded into the shares, before digits are lost
+_LAZY = ("scale", "pulled", "lag_scale", "lag_pulled")  # (d, K) each
+
+
+class Found(NamedTuple):
+    """The levels of a batch, over those that it has."""
+
+    hot: sp.csr_array  # (n, u) indicators
+    levels: np.ndarray  # (u,) which of all levels these are
+    columns: np.ndarray  # (u,) their columns
+    first: np.ndarray  # where the levels of each column that is there begin
+
+
+class ManyLevels(CategoricalFamily):
+    """Levels of which there are very many. Blocks of categories become such, see `thinned`."""
+
+    name = "levels"
+
+    @property
+    def known(self):
+        return CATEGORICAL
+
+    # --- the three things a model asks for --------------------------------------------------------
+
+    def read(self, block, rows):
+        ends = block.fixed["first"]
+        known = (rows.values >= 0) & (rows.values < np.diff(ends))
+        place = (rows.values + ends[:-1])[known]
+        levels, place = distinct(place, int(ends[-1]))
+        pointers = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
+        shape = len(rows.values), len(levels)
+        hot = sp.csr_array((np.ones(len(place)), place, pointers), shape=shape)
+        columns = block.fixed["column"][levels]
+        return Found(hot, levels, columns, np.flatnonzero(np.diff(columns, prepend=-1)))
+
+    def _shares(self, block: Block, levels: Any, columns: np.ndarray) -> np.ndarray:
+        own = block.lazy["scale"][columns] * block.values["share"][levels]
+        return own + block.lazy["pulled"][columns] * block.prior.centre[levels, None]
+
+    def scores(self, block, batch: Found):
+        return batch.hot @ np.log(self._shares(block, batch.levels, batch.columns))
+
+    def expected(self, block, batch: Found, weights, least=0.0):
+        sums = batch.hot.T @ weights
+        seen = np.zeros((len(block.mass), weights.shape[1]))
+        if len(sums):
+            seen[batch.columns[batch.first]] = np.add.reduceat(sums, batch.first, axis=0)
+        return batch, sums, seen
+
+    def leverage(self, block, batch: Found, weights, step, least=0.0):
+        p = self._shares(block, batch.levels, batch.columns)
+        effect = (1.0 / p - 1.0) / block.mass[batch.columns, None]
+        return (batch.hot @ effect) / (step.shares * step.slowness)
+
+    def moved(self, block, found, step):
+        """As in `CategoricalFamily`; levels that the batch lacks lose as much as any may."""
+        (batch, sums, seen), projection, lazy = found, step.projection, block.lazy
+        levels, columns, prior = batch.levels, batch.columns, block.prior
+        count = step.counts(block.mass)
+        change = seen - step.decay / step.slowness * count
+        new_count, short = projection.positive(count, change, step.floor)
+        to_prior = np.minimum(step.pull * prior.nu[:, None], 0.5 * count)  # half-way at most
+        p = self._shares(block, levels, columns)
+        total = (seen + to_prior) / new_count
+        gain = (sums + to_prior[columns] * prior.centre[levels, None]) / new_count[columns]
+        worst = np.maximum(total, 0.0)
+        if len(levels):
+            there = columns[batch.first]
+            own = np.maximum.reduceat(total[columns] - gain / p, batch.first, axis=0)
+            worst[there] = np.maximum(worst[there], own)
+        over = worst > projection.most_lost
+        f = np.where(over, projection.most_lost / np.where(over, worst, 1.0), 1.0)
+        toward = f * to_prior / new_count
+        keep = 1.0 - f * seen / new_count - toward
+        lazy["scale"] *= keep
+        lazy["pulled"] *= keep
+        lazy["pulled"] += toward
+        wider = (f / new_count / lazy["scale"])[columns] * sums
+        block.values["share"][levels] += wider
+        if block.past:
+            block.past["share"][levels] += wider * lazy["lag_scale"][columns]
+        if lazy["scale"].min(initial=1.0) < _FOLDED:
+            block = self._folded(block)
+        gained = np.sum(seen + np.where(short, new_count - count - change, 0.0), axis=1)
+        mass, _ = projection.positive(block.mass, gained - step.decay * block.mass, step.floor)
+        return block._replace(mass=mass), int(np.count_nonzero(over))
+
+    # --- the state --------------------------------------------------------------------------------
+
+    def start(self, prior, tally, total, init, stream):
+        return self.thinned(_levels.start(CATEGORICAL.name, prior, tally, total, init))
+
+    def thinned(self, block: Block) -> Block:
+        """A block of categories, without an average, as one of many levels."""
+        scale = np.ones((len(block.mass), block.values["share"].shape[1]))
+        lazy: dict[str, Any] = {name: np.zeros_like(scale) for name in _LAZY}
+        lazy |= {"scale": scale, "weight": 0.0}
+        return block._replace(family=self.name, lazy=lazy)
+
+    def settled(self, block: Block) -> Block:
+        """The same shares as a block of categories, and their average, if one is kept."""
+        column, lazy, centre = block.fixed["column"], block.lazy, block.prior.centre[:, None]
+        p = np.maximum(self._shares(block, slice(None), column), _LEAST)
+        past = {}
+        if block.past:
+            sums = lazy["lag_scale"][column] * block.values["share"] - block.past["share"]
+            sums += lazy["lag_pulled"][column] * centre
+            average = np.maximum(sums / lazy["weight"], _LEAST) if lazy["weight"] else p
+            past = {"share": average}
+        return block._replace(family=CATEGORICAL.name, values={"share": p}, past=past, lazy=())
+
+    def _folded(self, block: Block) -> Block:
+        plain = self.settled(block)
+        if not block.past:
+            return self.thinned(plain)
+        new = self.thinned(plain._replace(past={}))
+        return self.with_past(new, plain._replace(values=plain.past), block.lazy["weight"])
+
+    def with_average(self, block):
+        past = {"share": np.zeros_like(block.values["share"])}
+        none = np.zeros_like(block.lazy["scale"])
+        own = {"lag_scale": none, "lag_pulled": none.copy(), "weight": 0.0}
+        return block._replace(past=past, lazy=block.lazy | own)
+
+    def with_past(self, block, past, weight):
+        block = self.thinned(self.settled(block._replace(past={})))
+        past = self.settled(past) if past.lazy else past
+        lags = {"share": weight * (block.values["share"] - past.values["share"])}
+        own = {"lag_scale": weight * block.lazy["scale"], "weight": float(weight)}
+        return block._replace(past=lags, lazy=block.lazy | own)
+
+    def averaged_in(self, block, weight, total):
+        """Lazily: a change at weight W is missing from the share W / total of the average."""
+        lazy = block.lazy
+        lazy["lag_scale"] += weight * lazy["scale"]
+        lazy["lag_pulled"] += weight * lazy["pulled"]
+        lazy["weight"] += weight
+        return block
+
+    def reweighed(self, block, factor):
+        block.past["share"] *= factor
+        for name in ("lag_scale", "lag_pulled", "weight"):
+            block.lazy[name] *= factor
+        return block
+
+    def averaged(self, block):
+        if not block.past:
+            return block
+        plain = self.settled(block)
+        return self.thinned(plain._replace(values=plain.past, past={}))
+
+    def mean_of(self, blocks, shares, by_component):
+        plain = [self.settled(block._replace(past={})) for block in blocks]
+        return self.thinned(super().mean_of(plain, shares, by_component))
+
+    def _through(self, block: Block, change: Any) -> Block:
+        """What a change of a block of categories makes of this one."""
+        plain = change(self.settled(block))
+        new = self.thinned(plain._replace(past={}))
+        if not block.past:
+            return new
+        return self.with_past(new, plain._replace(values=plain.past), block.lazy["weight"])
+
+    def with_components(self, block, order, mass):
+        return self._through(block, lambda b: CATEGORICAL.with_components(b, order, mass))
+
+    def with_features(self, block, n_features):
+        return self._through(block, lambda b: CATEGORICAL.with_features(b, n_features))
+
+    def perturbed(self, block, components, rng):
+        return self._through(block, lambda b: CATEGORICAL.perturbed(b, components, rng))
+
+    def free(self, block):
+        return CATEGORICAL.free(self.settled(block))
+
+    def placed(self, block, free):
+        return self.thinned(CATEGORICAL.placed(self.settled(block), free))
+
+    def gathered(self, block, found):
+        batch, some, seen = found
+        sums = np.zeros_like(block.values["share"])
+        sums[batch.levels] = some
+        return sums, seen
+
+    def slope(self, block, found, counts, n):
+        return CATEGORICAL.slope(self.settled(block), found, counts, n)
+
+    def check(self, block, n_components, n_features, averages):
+        size = self.check_levels(block, n_features), n_components
+        demand(isinstance(block.lazy, dict), "many levels lack scalars")
+        demand(block.lazy.keys() == {*_LAZY, "weight"}, "many levels lack scalars")
+        for name in _LAZY:
+            least = 0.0 if name.startswith("lag") else -np.inf
+            check_array(name, block.lazy[name], (len(block.mass), n_components), least=least)
+        check_number("weight", block.lazy["weight"], least=0.0, kind=float)
+        for name, values in (("shares", block.values), ("lag", block.past)):
+            demand(values.keys() <= {"share"}, "many levels have other arrays")
+            if values or name == "shares":
+                check_array(f"{name} of many levels", values["share"], size)
+        CATEGORICAL.check(self.settled(block), n_components, n_features, averages)
+
+    def penalty(self, block):
+        return CATEGORICAL.penalty(self.settled(block._replace(past={})))
+
+    def sample(self, block, codes, rng):
+        return CATEGORICAL.sample(self.settled(block._replace(past={})), codes, rng)
+
+    def expectations(self, block):
+        return CATEGORICAL.expectations(self.settled(block._replace(past={})))
+
+    def slopes(self, block):
+        return CATEGORICAL.slopes(self.settled(block._replace(past={})))
+
+
+MANY_LEVELS = ManyLevels()
+register(MANY_LEVELS)

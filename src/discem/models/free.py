@@ -1,0 +1,94 @@
+"""A model in coordinates without bounds: where steps of all rows at once look for the optimum.
+
+They are means, and logarithms of variances, of rates and of shares. The metric is the diagonal of
+the Fisher information there: dividing a gradient by it is the natural-gradient step of the method.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .._arrays import namespace_of
+from ..families import family_of
+
+
+def vector_of(model: Any) -> Any:
+    """The free coordinates of a model, side by side."""
+    xp = namespace_of(model.classes.counts)
+    parts = [xp.log(model.classes.shares)]
+    for block in model.blocks:
+        if block.has_columns:
+            parts += [xp.reshape(part, (-1,)) for part in family_of(block).free(block).values()]
+    return xp.concat(parts)
+
+
+def placed(model: Any, vector: Any) -> Any:
+    """The same model elsewhere."""
+    counts = model.classes.counts
+    xp, M = namespace_of(counts), counts.shape[0]
+    logs = vector[:M]
+    shares = xp.exp(logs - xp.max(logs))
+    shares = xp.clip(shares / xp.sum(shares), 1e-260, None)
+    classes = model.classes._replace(counts=shares * xp.sum(counts))
+    blocks = tuple(
+        family_of(block).placed(block, free) if free else block
+        for block, free in _by_block(model, vector)
+    )
+    return model._replace(classes=classes, blocks=blocks)
+
+
+def sums_of(model: Any, batch: Any, posterior: Any, weights: Any) -> list[tuple[Any, ...]]:
+    """What the weights of a batch's rows say of the classes and of each block; it may be added."""
+    weights = model.spread(weights, posterior)
+    found: list[tuple[Any, ...]] = [(namespace_of(weights).sum(weights, axis=0),)]
+    for b, (block, part) in enumerate(zip(model.blocks, batch, strict=True)):
+        family, own = family_of(block), ()
+        if block.has_columns:
+            weighed = model.by_column(b, weights)
+            own = family.gathered(block, family.expected(block, part, weighed))
+        found.append(own)
+    return found
+
+
+def slope_of(model: Any, found: list[tuple[Any, ...]], n: float) -> tuple[Any, Any]:
+    """Gradient and metric of the objective, from `sums_of` the weights of all rows."""
+    classes, shares = model.classes, model.classes.shares
+    (sums,), *parts = found
+    xp, M = namespace_of(shares), shares.shape[0]
+    alpha = classes.alpha / n
+    gradients = [shares * xp.sum(sums) - sums - alpha * (1.0 - M * shares)]
+    metrics = [shares * (1.0 + alpha * M)]
+    for b, (block, own) in enumerate(zip(model.blocks, parts, strict=True)):
+        if not own:
+            continue
+        counts = block.mass[:, None] * model.by_column(b, shares[None, :])
+        gradient, metric = family_of(block).slope(block, own, counts, n)
+        gradients += [xp.reshape(gradient[name], (-1,)) for name in gradient]
+        metrics += [xp.reshape(metric[name], (-1,)) for name in gradient]
+    return xp.concat(gradients), xp.concat(metrics)
+
+
+def reach_of(model: Any, step: Any) -> Any:
+    """How far a step goes, by coordinate: means in deviations, the others as they are."""
+    M = model.classes.counts.shape[0]
+    xp = namespace_of(step)
+    parts = [xp.abs(step[:M])]
+    for block, moves in _by_block(model, step):
+        if not moves:
+            continue
+        reach = family_of(block).reach(block, moves)
+        parts += [xp.reshape(reach[name], (-1,)) for name in moves]
+    return xp.concat(parts)
+
+
+def _by_block(model: Any, vector: Any) -> Any:
+    """Pairs of blocks and their parts of a vector, by name; a block without columns has none."""
+    xp, at = namespace_of(vector), model.classes.counts.shape[0]
+    for block in model.blocks:
+        named = {}
+        for name, part in block.values.items() if block.has_columns else ():
+            size = math.prod(part.shape)
+            named[name] = xp.reshape(vector[at : at + size], part.shape)
+            at += size
+        yield block, named

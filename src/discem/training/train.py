@@ -1,0 +1,147 @@
+"""Training: epochs, their order, when to stop, the best model, history, interruption.
+
+The mathematics is elsewhere: a `Learner` owns a model in training and lets an engine run the one
+update over rows; `train` decides what happens from epoch to epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ..engines import Data, Shards
+from ..exceptions import warn
+from ..progress import Progress
+from .guard import Guard, Patience
+from .learner import Learner, Record
+from .whole import descend
+
+_FEW = 4000  # rows, after which training may be judged; or epochs, where rows are few
+_SOME = 20
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long to train, and who watches."""
+
+    epochs: int
+    tol: float | None = None  # what training may still hope to gain when it stops; None: all epochs
+    patience: int = 10  # epochs in a row without more to hope for, until it stops
+    shuffle: bool = True
+    rescore: bool = False  # measure the training rows again after each epoch
+    verbose: int = 0
+    callback: Callable[[Record], bool] | None = None  # says whether to stop
+    solved: bool = False  # the start is the optimum: look at it, and learn nothing
+    guarded: bool = True  # go back and shorten the steps where they lead astray
+    hasty: bool = False  # judge few rows by their first epochs, too
+    hide: Any = None  # rows, rng -> these rows, some cells missing
+    whole: bool = False  # take steps of all rows at once, with a line search
+
+
+def train(
+    learner: Learner,
+    data: Data,
+    rows: np.ndarray,
+    held: np.ndarray,
+    plan: Plan,
+    rng: Any,
+    shards: Shards | None = None,
+) -> None:
+    """Train on `rows`, epoch after epoch; with rows `held` out, keep the model that is best there.
+
+    With `shards`, rows on workers are trained on, and `rows` stand for them wherever training is
+    judged.
+
+    With `plan.hide` each epoch sees other cells of the rows, and what training makes small is
+    judged by cells hidden once and for all. After an interruption the learner has learnt what it
+    has learnt so far.
+    """
+    if plan.whole and shards is None and not plan.solved:
+        _train_whole(learner, data, rows, held, plan, rng)
+        return
+    epochs = 1 if plan.solved else plan.epochs
+    hide, complete = plan.hide, data
+    if hide is not None:
+        data = complete._replace(rows=hide(complete.rows, rng))
+    if shards is not None:
+        shards.hide, shards.shuffle = hide, plan.shuffle
+    n_rows = len(rows) if shards is None or plan.solved else shards.n_rows
+    progress, guard = Progress(plan.verbose, epochs, n_rows), Guard(learner, data, rows, plan)
+    least = 0.0 if plan.hasty else min(_FEW / max(len(rows), 1), _SOME)
+    patience = Patience(plan.tol, plan.patience, least)
+    kept, best, done = None, np.inf, False
+    while not done and patience.epochs < epochs:
+        seen: Any = shards
+        if shards is None or plan.solved:
+            order = rng.permutation(rows) if plan.shuffle else rows
+            seen = data if hide is None else complete._replace(rows=hide(complete.rows, rng))
+        else:
+            order = rng.randint(2**31 - 1)
+        pass_over = learner.look if plan.solved else learner.epoch
+        record = pass_over(seen, order, progress.rows)
+        if shards is not None and seen is shards:
+            record |= shards.record
+        if guard.watch(record):
+            kept, best = None, np.inf
+            patience.forget()
+        if len(held):
+            record |= learner.measure(complete, held, "validation_")
+            if record["validation_loss"] < best:
+                kept, best = learner.snapshot(), record["validation_loss"]
+            done = patience.ends(record["validation_loss"])
+        elif "objective" in record:  # of the average of the states, which is calm
+            done = patience.ends_calmly(record["objective"])
+        else:
+            done = patience.ends(patience.calm(record["loss"]))
+        if plan.rescore:
+            record |= learner.measure(complete, rows, "rescored_")
+        progress.epoch(record)
+        done |= plan.callback is not None and plan.callback(record)
+    if kept is not None:
+        learner.restore(kept)
+    progress.close()
+    guard.end(-np.inf if len(held) else record.get("objective", -np.inf))
+    if plan.tol is not None and not (done or plan.solved or guard.failed):
+        _warn_of_the_end(plan.epochs)
+
+
+def _train_whole(
+    learner: Learner, complete: Data, rows: np.ndarray, held: np.ndarray, plan: Plan, rng: Any
+) -> None:
+    """Train by steps of all rows at once; they need no guard, for none is worse than its start."""
+    data = complete.take(rows)
+    progress = Progress(plan.verbose, plan.epochs, len(rows))
+    kept, best = None, np.inf
+    stopped, done, hope = False, False, np.inf  # what may still be gained
+    for last, steps in descend(learner, data, plan.hide, rng, plan.tol, plan.epochs):
+        patience = Patience(plan.tol, plan.patience)
+        for record, left in () if stopped else steps:
+            hope = left if last else np.inf
+            if len(held):
+                record |= learner.measure(complete, held, "validation_")
+                if record["validation_loss"] < best:
+                    kept, best = learner.snapshot(), record["validation_loss"]
+                done = patience.ends(record["validation_loss"])
+            if plan.rescore:
+                record |= learner.measure(complete, rows, "rescored_")
+            progress.epoch(record)
+            stopped = plan.callback is not None and plan.callback(record)
+            if done or stopped:
+                break
+    if kept is not None:
+        learner.restore(kept)
+    progress.close()
+    if plan.tol is not None and not (done or stopped or hope <= plan.tol):
+        _warn_of_the_end(plan.epochs)
+
+
+def _warn_of_the_end(epochs: int) -> None:
+    warn(
+        f"training ended at max_iter={epochs}, not where it stopped getting better; "
+        "allow more epochs, or set tol=None if these are enough",
+        ConvergenceWarning,
+    )

@@ -1,0 +1,376 @@
+"""Steps of all rows at once: for data so small that a step may look at all of them.
+
+Each step is the method's natural gradient, in coordinates without bounds; a step that does not make
+the penalised objective smaller is not taken. So training cannot end above its start, needs no step
+size, and is the same on every run. Conjugate gradients come first: they are slow where columns are
+correlated, but nothing leads them astray. After some steps in a row that went as planned the
+objective is smooth enough for L-BFGS; whatever goes wrong begins anew.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..engines import Data, Rule, one_thread_each
+from ..engines.sequential import add_figures
+from ..figures import FIGURES
+from ..io.rows import joined
+from ..models.free import placed, reach_of, slope_of, sums_of, vector_of
+from ..targets import Targets
+from ..update import judge
+from .learner import Learner
+
+_REACH = 0.5  # the most that a step may move a coordinate: deviations of a mean, else logarithms
+_MEMORY = 10  # pairs that quasi-Newton steps remember
+_CALM = 3  # steps in a row that went as planned, before quasi-Newton steps are trusted
+_LONGER, _SHORTER, _MOMENTUM = 1.2, 0.5, 0.95
+_LEAST = 10  # steps before training may stop
+_TINY = 1e-12
+_ROUNDING = 1e-6  # nats a row
+_OF_A_PART, _OF_A_STAGE = 4, 2  # the share of the steps left that it may take is one over this
+_AT_ONCE, _KEPT = 1 << 17, 1 << 24  # cells to work on at a time, and to keep the statistics of
+_COPIES = 2  # of rows with hidden cells
+_AS_THEY_ARE = 0.35  # the weight of the rows themselves
+_FRESH = 5  # steps, after which other cells are hidden
+_AVERAGED = 4  # draws of hidden cells whose last models are averaged
+_FIRST, _GROWTH = 2_000, 4  # rows of the first part of large data, and how much larger the next is
+_OF_A_CLASS = 20  # rows of each class, at least, in every part
+
+
+class Place(NamedTuple):
+    """A model, and the penalised objective where it stands."""
+
+    model: Any
+    vector: np.ndarray  # its free coordinates
+    value: float  # mean loss + penalty / n
+    gradient: np.ndarray
+    metric: np.ndarray  # positive, by coordinate
+    figures: np.ndarray  # of a pass over the rows
+
+
+class Seen(NamedTuple):
+    """What a pass has found in some of the rows."""
+
+    loss: float
+    sums: list[tuple]  # see `sums_of`
+    figures: np.ndarray
+
+
+class Passes:
+    """Passes over the same rows; few rows keep their statistics from one pass to the next.
+
+    With `jobs`, threads look at rows at the same time; what they find is added up in one order.
+    """
+
+    def __init__(self, model: Any, rule: Rule, data: Data, jobs: int = 1):
+        self.rule, self.data = rule, data
+        self.weight = max(float(data.weights.sum()), 1e-300)
+        size = max(int(_AT_ONCE * data.rows.n_rows / max(data.rows.n_cells, 1)), 256)
+        self.cuts = [slice(i, i + size) for i in range(0, data.rows.n_rows, size)]
+        self.jobs = min(jobs, len(self.cuts))
+        self.kept = [self._read(model, cut) for cut in self.cuts] if self._keeps else []
+
+    @property
+    def _keeps(self) -> bool:
+        return self.data.rows.n_cells <= _KEPT
+
+    def _read(self, model: Any, cut: slice) -> tuple[Data, Any]:
+        some = self.data.take(cut)
+        return some, model.read(some.rows)
+
+    def look(self, model: Any, vector: np.ndarray | None = None) -> Place:
+        """Take a pass over the rows."""
+        places = range(len(self.cuts))
+        if self.jobs == 1:
+            seen = _added(self._look(model, place) for place in places)
+        else:
+            with one_thread_each(), ThreadPoolExecutor(self.jobs) as pool:
+                seen = _added(pool.map(lambda place: self._look(model, place), places))
+        value = seen.loss / self.weight + model.penalty() / self.rule.n
+        gradient, metric = slope_of(model, seen.sums, self.rule.n)
+        vector = vector_of(model) if vector is None else vector
+        value = value if np.isfinite(value) else np.inf
+        return Place(model, vector, value, gradient, metric, seen.figures)
+
+    def _look(self, model: Any, place: int) -> Seen:
+        some, batch = self.kept[place] if self.kept else self._read(model, self.cuts[place])
+        judged = judge(self.rule.loss, model, batch, some.targets)
+        figures = np.zeros(len(FIGURES))
+        add_figures(figures, judged, some)
+        weights = judged.weights * (some.weights / self.weight)[:, None]
+        sums = sums_of(model, batch, judged.posterior, weights)
+        return Seen(float(some.weights @ judged.losses), sums, figures)
+
+
+def _added(found: Iterable[Seen]) -> Seen:
+    """What was found in all rows; later finds are added to the first."""
+    first, *others = found
+    for each in others:
+        pairs = zip(first.sums, each.sums, strict=True)
+        sums = [tuple(a + b for a, b in zip(own, other, strict=True)) for own, other in pairs]
+        first = Seen(first.loss + each.loss, sums, first.figures + each.figures)
+    return first
+
+
+class Descent:
+    """Steps of all rows, each from the best place so far; each costs one pass over the rows."""
+
+    def __init__(
+        self, model: Any, rule: Rule, data: Data, jobs: int = 1, quasi: QuasiNewton | None = None
+    ):
+        self.passes = Passes(model, rule, data, jobs)
+        quasi = quasi or QuasiNewton()
+        self.here = self.passes.look(model)
+        self.values = [self.here.value]
+        self.conjugate, self.quasi = Conjugate(self.here), quasi
+        self.calm = _CALM if quasi.ready else 0  # of other rows, whose curvature is about the same
+        self.ended = False  # whether no step gains anything more
+
+    def turn_to(self, data: Data) -> None:
+        """Go on with other rows of the same kind; what was learnt of the curvature still holds."""
+        here = self.here
+        self.passes = Passes(here.model, self.passes.rule, data, self.passes.jobs)
+        self.here = self.passes.look(here.model, here.vector)
+        shift = self.here.value - here.value
+        self.values = [value + shift for value in self.values]
+        self.ended = False
+
+    def step(self) -> None:
+        """Try one step, and take it if it is downhill."""
+        here, conjugate = self.here, self.conjugate
+        trusted = self.calm >= _CALM and self.quasi.ready
+        step = self.quasi.step(here) if trusted else conjugate.step()
+        if not step @ here.gradient < 0 and conjugate.restart(here):  # rounding, or the end
+            step, trusted = conjugate.step(), False
+        short = np.minimum(1.0, _REACH / np.maximum(reach_of(here.model, step), 1e-300))
+        model = placed(here.model, here.vector + short * step)
+        there = self.passes.look(model)
+        if there.value < here.value:
+            self.quasi.remember(here, there)
+            conjugate.went(here, there, step, trusted)
+            self.calm = self.calm + 1 if short.min(initial=1.0) == 1.0 else 0
+            self.here = there
+        else:
+            self.calm = 0
+            if trusted:
+                self.quasi.forget()
+            else:
+                conjugate.shorten(here, there, step)
+            self.ended = not conjugate.restart(here)
+            return
+        self.values.append(there.value)  # steps that were not taken say nothing of what is left
+
+    @property
+    def left(self) -> float:
+        """What more steps may still gain; not a number where that cannot be told.
+
+        The distance to the optimum falls like a power of the steps: at half of them it was some
+        five times what it is now. Where no step goes downhill, the gradient says how far it is.
+        """
+        if self.ended:
+            slope = self.here.gradient
+            left = 0.5 * float(slope @ (slope / self.here.metric))
+            return 0.0 if left < _ROUNDING else left
+        steps = len(self.values) - 1
+        return (self.values[steps // 2] - self.values[-1]) / 4.0 if steps >= _LEAST else np.inf
+
+
+class Conjugate:
+    """Natural gradients that keep their momentum (Fletcher and Reeves), and a length of step."""
+
+    def __init__(self, here: Place):
+        self.length = 1.0
+        self.direction = -here.gradient / here.metric
+
+    def step(self) -> np.ndarray:
+        return self.length * self.direction
+
+    def went(self, old: Place, new: Place, step: np.ndarray, trusted: bool) -> None:
+        """Turn, after a step downhill; let the next be longer, unless this went too far."""
+        before, now = old.gradient @ step, new.gradient @ step
+        if not trusted:
+            self.length *= _LONGER if now < 0 else max(_SHORTER, before / (before - now))
+        natural = -new.gradient / new.metric
+        size = old.gradient @ (old.gradient / old.metric)
+        momentum = min(-(new.gradient @ natural) / max(size, 1e-300), _MOMENTUM)
+        last = step / self.length if trusted else self.direction
+        self.direction = natural + momentum * last
+
+    def shorten(self, old: Place, new: Place, step: np.ndarray) -> None:
+        """After a step uphill: where a parabola through what is known has its bottom."""
+        rate = old.gradient @ step
+        rise = new.value - old.value - rate
+        bottom = -rate / (2.0 * rise) if np.isfinite(rise) and rise > 0 else 0.0
+        self.length *= float(np.clip(bottom, 0.1, 0.5))
+
+    def restart(self, here: Place) -> bool:
+        """Forget momentum; return whether there is any way downhill."""
+        self.direction = -here.gradient / here.metric
+        return self.length > _TINY and bool(self.direction @ here.gradient < 0)
+
+
+class QuasiNewton:
+    """L-BFGS in coordinates that the metric scales where the model stands.
+
+    What was learnt of the curvature in one place holds elsewhere in units of the metric: variances
+    change by orders of magnitude on the way.
+    """
+
+    def __init__(self) -> None:
+        self.pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=_MEMORY)
+        self.scale = 1.0
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self.pairs.clear()
+
+    @property
+    def ready(self) -> bool:
+        return len(self.pairs) >= 2
+
+    def remember(self, old: Place, new: Place) -> None:
+        before, after = np.sqrt(old.metric), np.sqrt(new.metric)
+        s = (new.vector - old.vector) * np.sqrt(before * after)
+        y = new.gradient / after - old.gradient / before
+        bent = float(s @ y)
+        if bent > 1e-8 * np.sqrt((s @ s) * (y @ y)):
+            self.pairs.append((s, y, bent))
+            self.scale = bent / float(y @ y)
+
+    def step(self, here: Place) -> np.ndarray:
+        root = np.sqrt(here.metric)
+        q, shares = here.gradient / root, []
+        for s, y, bent in reversed(self.pairs):
+            shares.append((s @ q) / bent)
+            q = q - shares[-1] * y
+        q = self.scale * q
+        for (s, y, bent), share in zip(self.pairs, reversed(shares), strict=True):
+            q = q + (share - (y @ q) / bent) * s
+        return -q / root
+
+
+def with_holes(data: Data, hide: Any, rng: Any) -> Data:
+    """The rows as they are, and copies of them in which cells are hidden."""
+    hidden = [hide(data.rows, rng, complete=0.0) for _ in range(_COPIES)]
+    times, share = 1 + _COPIES, (1.0 - _AS_THEY_ARE) / _COPIES
+    weights = [_AS_THEY_ARE * data.weights] + [share * data.weights] * _COPIES
+    codes, given = data.targets
+    given = given if data.targets.plain else np.tile(given, (times, 1))
+    targets = Targets(np.tile(codes, times), given)
+    return Data(joined([data.rows, *hidden]), targets, np.concatenate(weights))
+
+
+def parts_of(data: Data, rng: Any) -> Iterator[np.ndarray]:
+    """Rows to train on one after the other: a few at first, then more and more, and all at last.
+
+    Most of the way needs few rows. Every part has some rows of each class.
+    """
+    n = data.rows.n_rows
+    if n > _FIRST * _GROWTH:
+        order = rng.permutation(n)
+        order = order[data.weights[order] > 0]
+        codes = data.targets.codes[order]
+        rank = np.empty(len(order), dtype=np.int64)  # of a row among those of its class
+        for code in np.unique(codes):
+            own = np.flatnonzero(codes == code)
+            rank[own] = np.arange(len(own))
+        order = np.concatenate([order[rank < _OF_A_CLASS], order[rank >= _OF_A_CLASS]])
+        size = _FIRST
+        while size * _GROWTH <= n:
+            yield np.sort(order[:size])
+            size *= _GROWTH
+
+
+def descend(
+    learner: Learner, data: Data, hide: Any, rng: Any, tol: float | None, most: int
+) -> Iterator[tuple[bool, Iterator[tuple[dict[str, Any], float]]]]:
+    """Take at most so many steps of all rows, in phases; yield whether it is the last, and steps.
+
+    Steps are the record of each, and what may still be gained. A phase may be left early, or
+    skipped. Large data are trained on in parts. A loss with edges is made smooth, less and less.
+    When all phases are done the learner has the best state at the end of any, or the start, judged
+    by all rows and by the loss itself.
+    """
+    start, rule, begun = learner.model, learner.rule, learner.epochs
+    stages = rule.loss.smoothed() if hasattr(rule.loss, "smoothed") else (rule.loss,)
+
+    def draw(own: Data) -> Data:
+        """The rows; where cells are hidden, with others hidden each time."""
+        return own if hide is None else with_holes(own, hide, rng)
+
+    def steps(loss: Any, own: Data, tol: float | None, share: int) -> Iterator:
+        left = (most - (learner.epochs - begun)) // share
+        source, varies = partial(draw, own), hide is not None
+        return _steps(learner, rule._replace(loss=loss), source, varies, tol, left, quasi)
+
+    parts, quasi = list(parts_of(data, rng)), QuasiNewton()
+    for rows in parts:  # what is left to gain with few rows is noise of the sample
+        enough = None if tol is None else 3.0 * tol
+        yield False, steps(stages[0], data.take(rows), enough, _OF_A_PART)
+    judge_all, best = None, None
+    if len(parts) or len(stages) > 1:
+        judge_all = Passes(start, rule, draw(data), _jobs(learner))
+        best = judge_all.look(start)
+    for loss in stages:
+        last = loss is stages[-1]
+        yield last, steps(loss, data, tol, 1 if last else _OF_A_STAGE)
+        if judge_all is not None and best is not None:
+            now = judge_all.look(learner.model)
+            best = now if now.value < best.value else best
+    if best is not None:
+        learner.accept(best.model, 0)
+
+
+def _steps(
+    learner: Learner,
+    rule: Rule,
+    draw: Any,
+    varies: bool,
+    tol: float | None,
+    most: int,
+    quasi: QuasiNewton,
+) -> Iterator[tuple[dict[str, Any], float]]:
+    """Steps until there is no more to gain.
+
+    Where cells are hidden the rows vary: a model that fits one draw of them well is not the best of
+    others. So every few steps there is a new draw, and the models that the last ones led to are
+    averaged.
+    """
+    if most < 1:
+        return
+    start, jobs = learner.model, _jobs(learner)
+    descent = Descent(start, rule, draw(), jobs, quasi)
+    order = np.arange(descent.passes.data.rows.n_rows)
+    ends: deque[np.ndarray] = deque(maxlen=_AVERAGED - 1)
+    for step in range(most):
+        if varies and step and step % _FRESH == 0:
+            ends.append(descent.here.vector)
+            descent.turn_to(draw())
+        begun, before = time.perf_counter(), descent.here
+        descent.step()
+        if descent.here is not before:
+            learner.accept(descent.here.model, len(order))
+        length = float(descent.conjugate.length)
+        record = learner.put_on_record(before.figures, descent.passes.data, order, length, begun)
+        record["objective"] = descent.here.value
+        yield record, descent.left
+        if (descent.ended and not varies) or (tol is not None and descent.left <= tol):
+            break
+    if ends:
+        mean = np.mean([*ends, descent.here.vector], axis=0)
+        fresh = Passes(start, rule, draw(), jobs)
+        average = fresh.look(placed(descent.here.model, mean))
+        better = average.value < fresh.look(start).value
+        learner.accept(average.model if better else start, 0)
+
+
+def _jobs(learner: Learner) -> int:
+    """Threads to sum over rows with."""
+    return getattr(learner.engine, "n_jobs", 1)

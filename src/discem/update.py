@@ -1,0 +1,71 @@
+"""The one update of the method, for a batch of rows. A batch of one is the paper's Algorithm 1.
+
+    scores = ln p(y) + sum over blocks of ln p(x | y)
+    W      = clamped posterior - free posterior, times the step size
+    mu     <- inside(mu + sum_i W_ik E[s | x_i, k] - decay mu + pull (alpha - nu mu))
+
+A loss says what W is, a model what E[s | x, k] is, and a projection what it takes to stay inside.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ._arrays import beside, namespace_of, quiet
+from .losses import NLL
+from .models import Moves
+from .targets import UNLABELLED, Inferences, Targets, infer
+
+
+class Judged(NamedTuple):
+    """What a model and a loss make of a batch of rows."""
+
+    losses: Any  # (n,)
+    weights: Any  # (n, K) -d loss / d scores
+    posterior: Any  # what the model found of its latent variables
+    seen: Inferences
+
+
+def judge(loss: Any, model: Any, batch: Any, targets: Targets) -> Judged:
+    """The loss of each row and its weights; a row without a label is learnt by its NLL."""
+    scores, posterior = model.scores(batch)
+    seen = infer(scores, targets)
+    losses, weights = loss.evaluate(seen)
+    if not targets.certain:
+        xp = namespace_of(scores)
+        nothing = beside(targets.codes == UNLABELLED, scores)
+        by_nll, given = NLL().evaluate(seen)
+        losses = xp.where(nothing, by_nll, losses)
+        weights = xp.where(nothing[:, None], given, weights)
+    return Judged(losses, weights, posterior, seen)
+
+
+def move(
+    model: Any, batch: Any, judged: Judged, weights: Any, rule: Any, rho: float
+) -> tuple[Any, int]:
+    """Take one step of size `rho` with the mean of rows that were judged, each of a weight.
+
+    Returns the model, and how many factors had their step shortened.
+    """
+    xp, n = namespace_of(judged.weights), max(judged.weights.shape[0], 1)
+    weights = beside(weights, judged.weights)
+    W = judged.weights * (rho / n * weights)[:, None]
+    mean = float(xp.sum(weights)) / n
+    moves = Moves(0.0, rho * mean / rule.n, rho / rule.n, rule.projection)
+    if rule.projection.damping > 0.0:
+        leverage = model.leverage(batch, judged.posterior, W, moves)
+        if leverage is not None:
+            effect = xp.sum(xp.abs(W) * leverage, axis=1)
+            W = W * rule.projection.damp(effect)[:, None]
+    moves = moves._replace(decay=float(xp.sum(W)))
+    return model.moved(batch, judged.posterior, W, moves)
+
+
+@quiet
+def update(
+    model: Any, batch: Any, targets: Targets, weights: Any, rule: Any, rho: float
+) -> tuple[Any, Judged, int]:
+    """Judge a batch of rows and take one step; see `judge` and `move`."""
+    judged = judge(rule.loss, model, batch, targets)
+    model, shortened = move(model, batch, judged, weights, rule, rho)
+    return model, judged, shortened

@@ -4,6 +4,8 @@ The strict namespace has nothing but the standard, of an old edition; its arrays
 device, so that nothing may stay with the host that belongs to the device, or mix the two.
 """
 
+from dataclasses import fields, is_dataclass, replace
+
 import numpy as np
 import pytest
 import tiny
@@ -53,6 +55,9 @@ def host(state):
     if isinstance(state, tuple):
         parts = [host(part) for part in state]
         return type(state)(*parts) if hasattr(state, "_fields") else tuple(parts)
+    if is_dataclass(state):
+        named = {field.name: host(getattr(state, field.name)) for field in fields(state)}
+        return replace(state, **named)
     if isinstance(state, np.ndarray) or not hasattr(state, "to_device"):
         return state
     assert state.device == strict.Device("device1")

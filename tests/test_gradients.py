@@ -27,19 +27,24 @@ def bent(of, theta, normalizer, h):
             now, log_z = super().table(block)
             return now + h * theta, None if log_z is None else log_z + h * normalizer
 
-        def cells(self, block, words=slice(None)):
-            return super().cells(block, words) * np.exp(h * theta[words])
+        def cells(self, block, batch, times=1.0):
+            return super().cells(block, batch, times) * np.exp(h * theta[batch.words])
+
+        def _shares(self, block, levels, columns):
+            return super()._shares(block, levels, columns) * np.exp(h * theta[levels])
 
     return Bent()
 
 
 def sums_of(block, batch, W):
     """Expected statistics, dense, and how many cells were seen."""
-    sums, seen = family_of(block).expected(block, batch, W)
+    family = family_of(block)
+    found = family.expected(block, batch, W)
     if block.family != "words":
-        return sums, seen
+        return family.gathered(block, found)
+    batch, sums = found
     dense = np.zeros_like(block.values["count"])
-    dense[sums] = seen
+    dense[batch.words] = sums
     return dense, None
 
 
@@ -69,7 +74,8 @@ def directions(family, model, n=4):
         X, y = tiny.data(family, seed=seed, n=30)
         if family == "categorical":
             X = np.minimum(X, np.diff(model.features.fixed["first"]) - 1)
-        yield towards(model.features, tiny.begin(family, X, y).features)
+        other = tiny.begin(family, X, y)
+        yield towards(*(tiny.settled(each.features) for each in (model, other)))
 
 
 def towards(block, other):
@@ -112,7 +118,8 @@ def test_the_prior_pulls_by_the_gradient_of_its_penalty(family, prior):
     after, _ = of.moved(copy.deepcopy(block), of.expected(block, batch, np.zeros((12, 3))), step)
     change = moved_by(block, after, tiny.counts_of(block, model.classes.shares))
     for theta, at in directions(family, model):
-        slope = (of.penalty(at(H)) - of.penalty(at(-H))) / (2 * H)
+        up, down = (family_of(at(h)).penalty(at(h)) for h in (H, -H))
+        slope = (up - down) / (2 * H)
         assert (change * theta).sum() / pull == pytest.approx(-slope, rel=1e-4, abs=1e-4)
 
 

@@ -58,7 +58,7 @@ def numbers(n=240):
 
 ESTIMATORS = {
     "GaussianNB": (GaussianNB(max_iter=5, batch_size=8), numbers),
-    "MultinomialNB": (MultinomialNB(loss="ncll", batch_size=16), counts),
+    "MultinomialNB": (MultinomialNB(loss="ncll", tol=None, max_iter=5, batch_size=16), counts),
     "MixtureClassifier": (MixtureClassifier(max_iter=5, batch_size=8), numbers),
     "mixture of words": (MixtureClassifier(max_iter=5, batch_size=8), counts),
     "TopicClassifier": (TopicClassifier(max_iter=4), counts),
@@ -164,7 +164,7 @@ def test_ctrl_c_leaves_the_model_of_the_last_round(monkeypatch):
 
     monkeypatch.setattr(threads, "take_steps", slow)
     monkeypatch.setattr(Threads, "parts", lambda self, state, rows, n_rows: self.n_jobs)
-    model = GaussianNB(n_jobs=3, random_state=0, max_iter=5, tol=None)
+    model = GaussianNB(n_jobs=3, random_state=0, max_iter=5, tol=None, batch_size=1)
     model.callback = lambda model, record: rounds.append(model.predict_joint_log_proba(X)) and None
 
     def strike():
@@ -187,7 +187,7 @@ def test_a_lack_of_memory_is_said(monkeypatch, split):
     X, y = numbers()
     monkeypatch.setattr(threads, "copied", none_left)
     with pytest.raises(MemoryError, match="n_jobs=3: 3 threads need memory for 5 models"):
-        GaussianNB(n_jobs=3).fit(X, y)
+        GaussianNB(n_jobs=3, batch_size=8).fit(X, y)
 
 
 def test_an_error_in_a_thread_is_that_of_the_fit(split):

@@ -65,7 +65,7 @@ def anywhere(model, counts, mass, numbers, spread):
 def rows_of(family, x):
     """Three rows that a family takes, from six numbers."""
     x = x.reshape(3, 2)
-    if family in ("categorical", "bernoulli"):
+    if family in ("categorical", "bernoulli", "levels"):
         return (np.abs(x) > 1.0) * 1.0
     if family == "lognormal":
         return np.exp(np.clip(x, -300.0, 300.0))
@@ -76,7 +76,7 @@ def rows_of(family, x):
 
 def positives(model):
     """All numbers of a model that must stay positive, in the same order."""
-    block = model.features
+    block = tiny.settled(model.features)
     own = [block.mass, model.classes.counts]
     if block.family == "words":
         return [*own, tiny.means_of(block), block.values["total"]]

@@ -42,10 +42,9 @@ def check_array(
     demand(value.dtype == dtype, f"{name} holds {value.dtype}, not {np.dtype(dtype)}")
     demand(value.shape == shape, f"{name} has the shape {value.shape}, not {shape}")
     demand(value.flags.c_contiguous, f"{name} is not in one piece")
+    value = value[~np.isnan(value)] if holes else value
     if value.size:
-        least_of, most_of = (np.fmin, np.fmax) if holes else (np.minimum, np.maximum)
-        low, high = least_of.reduce(value, axis=None), most_of.reduce(value, axis=None)
-        _check_bounds(name, low, high, least, above, most)
+        _check_bounds(name, value.min(), value.max(), least, above, most)
 
 
 def check_number(

@@ -80,7 +80,7 @@ class Threads(Sequential):
                     break
             return own, len(rows), seen
 
-        with ThreadPoolExecutor(parts) as pool:
+        with one_thread_each(), ThreadPoolExecutor(parts) as pool:
             try:
                 begins = self.rounds(state, rule, t, data, len(order), parts, chunk)
                 for first, last in pairwise(begins):
@@ -133,7 +133,7 @@ class Threads(Sequential):
         if parts < 2:
             return super().score(model, rows, chosen)
         shares = np.array_split(chosen, parts)
-        with ThreadPoolExecutor(parts) as pool:
+        with one_thread_each(), ThreadPoolExecutor(parts) as pool:
             score = super().score
             return np.concatenate(list(pool.map(lambda own: score(model, rows, own), shares)))
 

@@ -62,7 +62,7 @@ def penalised_loss(model, X, y, kappa=None):
     scores = model.predict_joint_log_proba(X)
     own = scores[np.arange(len(y)), np.searchsorted(model.classes_, y)]
     losses = np.logaddexp.reduce(scores, axis=1) - own - (kappa or 0.0) * own
-    return losses.sum() + models.penalty(model.learner_.model)
+    return losses.sum() + model.learner_.model.penalty()
 
 
 @pytest.mark.parametrize("loss", DISCRIMINATIVE)

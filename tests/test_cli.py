@@ -13,11 +13,11 @@ import discem
 pytest.importorskip("typer", reason="the command line needs discem[cli]")
 pytest.importorskip("matplotlib", reason="pictures need discem[plot]")
 
+from lab import catalogue
 from sklearn import datasets as bundled
 from typer.testing import CliRunner
 
 from discem import cli
-from discem.lab import catalogue
 from discem.report import demo as demo_module
 from discem.report._output import output_folder
 
@@ -140,7 +140,7 @@ def test_reproduce_lists_what_exists(run):
 
 
 def test_an_experiment_is_a_script_too(tmp_path):
-    script = catalogue.scripts() / "data.py"
+    script = catalogue.SCRIPTS / "data.py"
     surroundings = {k: v for k, v in os.environ.items() if k != "DISCEM_DATA"}
     surroundings["PYTHONPATH"] = str(Path(discem.__file__).parents[1])
     command = [sys.executable, str(script), "--quick", "--output", str(tmp_path)]

@@ -20,26 +20,8 @@ def plot_removed(
 
     Where methods differ by more than a factor of five, the scale is logarithmic.
 
-    Parameters
-    ----------
-    shares : sequence of float
-        Of the cells that are removed.
-    figures : mapping of str to mapping of str to sequence of float
-        By the name of the figure, such as "accuracy", and of the method: one number a share.
-        The first method is drawn in front of the others.
-    title : str, optional
-        A line above all panels.
-
-    Returns
-    -------
-    Figure
-        Of Matplotlib.
-
-    Examples
-    --------
-    >>> figure = plot_removed([0.0, 0.5], {"log-loss": {"ours": [0.2, 0.3], "LR": [0.2, 0.5]}})
-    >>> [len(axes.lines) for axes in figure.axes]
-    [2]
+    `shares` are those of the cells that are removed, and `figures` has, by the name of the figure and
+    of the method, one number for each share. The first method is drawn in front of the others.
     """
     from matplotlib.ticker import LogLocator, NullLocator, PercentFormatter, StrMethodFormatter
 

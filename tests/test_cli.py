@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -137,6 +138,22 @@ def test_reproduce_lists_what_exists(run):
     assert result.exit_code == 2
     (message,) = [line for line in result.stderr.splitlines() if line]
     assert message.startswith("discem: no experiment 'nosuch'; there is: toy, mnb-hinge, ")
+
+
+def test_reproduce_says_in_one_line_that_an_installed_package_has_no_experiments(tmp_path):
+    """The package alone is what a wheel installs."""
+    package = Path(discem.__file__).parent
+    shutil.copytree(package, tmp_path / "discem", ignore=shutil.ignore_patterns("__pycache__"))
+    code = "from discem.cli import main; main('reproduce', 'toy')"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("discem: there are no experiments in an installed package: ")
+    assert not (tmp_path / "output").exists()
 
 
 def test_an_experiment_is_a_script_too(tmp_path):

@@ -82,7 +82,6 @@ def test_the_page_shows_these_claims():
 
 def test_the_readme_has_these_figures():
     """``python experiments/readme.py`` writes them."""
-    catalogue.load("toy")  # puts the scripts on the path
     from readme import BLOCKS, README, filled
 
     text = README.read_text(encoding="utf-8")

@@ -170,7 +170,8 @@ def start(name, folder, output, *options):
         from discem.cli import main
         main("reproduce", {name!r}, "--output", {str(output)!r}, *{options!r})
     """
-    surroundings = os.environ | {"PYTHONPATH": str(Path(discem.__file__).parents[1])}
+    places = (Path(module.__file__).parents[1] for module in (discem, catalogue))
+    surroundings = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, places))}
     surroundings.pop("DISCEM_DATA", None)
     pipe = subprocess.PIPE
     return subprocess.Popen(

@@ -20,7 +20,7 @@ def plot_removed(
 
     Where methods differ by more than a factor of five, the scale is logarithmic.
 
-    `shares` are those of the cells that are removed, and `figures` has, by the name of the figure and
+    `shares` are those of the cells that are removed. `figures` has, by the name of the figure and
     of the method, one number for each share. The first method is drawn in front of the others.
     """
     from matplotlib.ticker import LogLocator, NullLocator, PercentFormatter, StrMethodFormatter

@@ -273,9 +273,8 @@ def test_few_texts(n):
 @pytest.mark.skipif("DISCEM_DATA" not in os.environ, reason="needs texts: set DISCEM_DATA")
 @pytest.mark.parametrize("name", ["webkb", "r8"])
 def test_raw_counts_of_real_texts(name):
+    from lab.datasets import load_text
     from sklearn.feature_extraction.text import CountVectorizer
-
-    from discem.datasets import load_text
 
     (texts, y), (fresh, y_fresh) = (load_text(name, subset=part) for part in ("train", "test"))
     counts = CountVectorizer()

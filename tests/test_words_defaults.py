@@ -15,7 +15,6 @@ from discem import (
     TextClassifier,
     TopicClassifier,
     constant,
-    models,
 )
 from discem.families import FAMILIES
 

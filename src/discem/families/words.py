@@ -57,7 +57,7 @@ class WordsFamily(Family):
 
     def lightened(self, rows: SparseRows) -> SparseRows:
         values = rows.values
-        if not 0 < len(values) or values.max() > _FAR:
+        if values.max(initial=0.0) > _FAR:
             return rows
         return rows._replace(values=values.astype(np.float32))
 

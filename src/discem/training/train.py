@@ -119,7 +119,7 @@ def _train_whole(
     """Train by steps of all rows at once; they need no guard, for none is worse than its start."""
     data = complete.take(rows)
     progress = Progress(plan.verbose, plan.epochs, len(rows))
-    kept, best = None, np.inf
+    kept, best, begun = None, np.inf, learner.epochs
     stopped, done, hope = False, False, np.inf  # what may still be gained
     for last, steps in descend(learner, data, plan.hide, rng, plan.tol, plan.epochs):
         patience = Patience(plan.tol, plan.patience)
@@ -139,7 +139,16 @@ def _train_whole(
     if kept is not None:
         learner.restore(kept)
     progress.close()
-    if plan.tol is not None and not (done or stopped or hope <= plan.tol):
+    if plan.tol is None or done or stopped or hope <= plan.tol:
+        return
+    steps = learner.epochs - begun
+    if steps < plan.epochs:
+        warn(
+            f"training stalled after {steps} steps, at the limit of precision: some rows are so "
+            "much alike that a component of them has next to no variance",
+            ConvergenceWarning,
+        )
+    else:
         _warn_of_the_end(plan.epochs)
 
 

@@ -136,7 +136,7 @@ class Trained:
         return "worse than its start: {:.5g} -> {:.5g} a row".format(*per_row)
 
     def warned_wrongly(self) -> str:
-        """A warning is due at max_iter, and only there, or where nothing was gained or it stalled."""
+        """A warning is due at max_iter, and only there or where it stalled or gained nothing."""
         core = self.core
         exhausted = core.tol is not None and core.n_iter_ >= core.max_iter
         if exhausted and not self.warnings:

@@ -98,10 +98,19 @@ stream_ : dict
     progressive. Empty where there was no `partial_fit`."""
 
 
+_CV = """cv : None, int, splitter, iterable or array, default=None
+    What is held out to choose by. None is a fifth of the rows of each class, one fifth after the
+    other where it is fewer than 200; a number is that of the folds, which are all held out. Where
+    rows belong together or follow in time it is a splitter of scikit-learn, pairs of rows to train
+    on and rows to hold out, or the group of each row: a group is held out as a whole."""
+
+_SECTIONS = {"loss": _LOSS, "cv": _CV, "common": _COMMON, "attributes": _ATTRIBUTES}
+
+
 def documented(cls: type) -> type:
     """Fill the shared sections into the docstring of an estimator."""
     doc = cls.__doc__ or ""
-    for name, text in (("loss", _LOSS), ("common", _COMMON), ("attributes", _ATTRIBUTES)):
+    for name, text in _SECTIONS.items():
         doc = doc.replace(f"    {{{name}}}", "\n".join(f"    {line}" for line in text.splitlines()))
     defaults = cls()  # not the signature: Python 3.11.2 takes that of an inherited __new__
     doc = doc.replace("max_iter : int, default=300", f"max_iter : int, default={defaults.max_iter}")

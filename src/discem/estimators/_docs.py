@@ -13,7 +13,8 @@ _COMMON = """init : {"generative", "prior"}, default="generative"
     that within all classes together, if that has the lower objective.
 step : "auto" or callable, default="auto"
     Size of step t = 1, 2, ...: `inverse(lam)` (the paper's), `power(rho0, t0, kappa)`,
-    `constant(rho)` or any function of t. "auto" needs no tuning.
+    `constant(rho)` or any function of t; with `by_row(..)` of single rows, some at a time. "auto"
+    needs no tuning.
 projection : {"interior", "check"}, Interior or Check, default="interior"
     How counts and variances are kept positive: by shortening the step of the factor concerned, or
     by the paper's check-step, which lifts what fell out. Interior steps are also damped, see

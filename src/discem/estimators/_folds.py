@@ -98,7 +98,7 @@ def _as_told(rows: np.ndarray, codes: np.ndarray, cv: Any, folds: int) -> Iterat
                 yield rows[train], rows[held]
             return
         cv = list(cv)
-        if cv and np.ndim(cv[0]) == 0:
+        if cv and not isinstance(cv[0], list | tuple | np.ndarray):
             yield from _by_group(rows, _groups(cv, len(codes)), folds)
             return
         for train, held in (map(_numbers, pair) for pair in cv):
@@ -110,14 +110,14 @@ def _as_told(rows: np.ndarray, codes: np.ndarray, cv: Any, folds: int) -> Iterat
 def _numbers(rows: Any) -> np.ndarray:
     rows = np.asarray(rows)
     if rows.ndim != 1 or (rows.dtype.kind not in "iu" and len(rows)) or np.any(rows < 0):
-        raise OptionError("cv: rows of a pair are their numbers, from 0 on")
+        raise ValueError("rows of a pair are their numbers, from 0 on")
     return rows
 
 
 def _groups(cv: list[Any], n: int) -> np.ndarray:
     """The number of the group of each row."""
     if len(cv) != n:
-        raise OptionError(f"cv has {len(cv)} groups, one for each row, and there are {n} rows")
+        raise ValueError(f"{len(cv)} groups, one for each row, but there are {n} rows")
     return np.unique(np.asarray(cv), return_inverse=True)[1]
 
 
@@ -128,6 +128,6 @@ def _by_group(rows: np.ndarray, groups: np.ndarray, folds: int) -> Iterator[Pair
     own = groups[rows]
     folds = min(folds, len(np.unique(own)))
     if folds < 2:
-        raise OptionError("cv: all labelled rows are of one group; there must be two at least")
+        raise ValueError("all labelled rows are of one group; there must be two at least")
     for train, held in GroupKFold(folds).split(own, groups=own):
         yield rows[train], rows[held]

@@ -428,7 +428,7 @@ def test_control_c_keeps_a_fit_so_far(run, good, folder, tmp_path, monkeypatch):
     assert json.loads(good("evaluate", tmp_path / "m", folder / "test.csv", "--json"))["rows"] == 40
 
 
-@pytest.mark.parametrize("step", ["reading 90", "epoch 1 of a trial"])
+@pytest.mark.parametrize("step", ["reading 90", "choice: 1 of 3"])
 def test_control_c_before_anything_is_learnt_leaves_all_as_it_was(
     step, run, folder, tmp_path, monkeypatch
 ):

@@ -206,15 +206,15 @@ def test_chosen_is_what_was_tried_and_trained():
     model = TextClassifier(random_state=0, callback=stages(seen)).fit(X, y)
     chosen = model.chosen_
     assert chosen["held_out"] == 4 * 60  # one part after the other, until they are 200
-    tried = [(trial["loss"], trial["weighting"]) for trial in chosen["trials"]]
+    tried = [(trial["loss"], trial["weighting"]) for trial in model.choice_]
     assert tried[:3] == [("hinge", "tfidf"), ("ncll", "tfidf"), ("nll", "tfidf")]
     assert tried[3][1] == "presence"
-    best = chosen["trials"][tried.index((chosen["loss"], chosen["weighting"]))]
+    best = model.choice_[tried.index((chosen["loss"], chosen["weighting"]))]
     assert chosen["temperature"] == best["temperature"] == model.temperature_
     assert chosen["epochs"] == best["epochs"] + 1 == model.n_iter_ == len(model.history_)
     choice = len(seen) - model.n_iter_
     assert seen == ["choice"] * choice + ["fit"] * model.n_iter_
-    assert choice >= 4 * sum(trial["epochs"] for trial in chosen["trials"])
+    assert choice >= 4 * sum(trial["epochs"] for trial in model.choice_)
     assert model.model_.loss == chosen["loss"]
     assert model.n_documents_ == 300
 
@@ -256,7 +256,7 @@ def test_nothing_is_held_out_where_nothing_is_left_to_choose():
 def test_what_is_set_is_not_chosen(option, value, tried):
     X, y = corpus(150)
     model = TextClassifier(random_state=0, **{option: value}).fit(X, y)
-    trials = model.chosen_["trials"]
+    trials = model.choice_
     if tried is not None:
         assert {(trial["loss"], trial["weighting"]) for trial in trials} == tried
         assert model.chosen_[option] == value
@@ -272,6 +272,7 @@ def test_the_same_seed_gives_the_same_model():
     one, again, other = (TextClassifier(random_state=seed).fit(X, y) for seed in (0, 0, 1))
     same(one, again, X)
     assert one.chosen_ == again.chosen_
+    assert tiny.untimed(one.choice_) == tiny.untimed(again.choice_)
     assert not np.array_equal(one.predict_proba(X), other.predict_proba(X))
     same(one.fit(X, y), again, X)  # a second fit starts anew
 
@@ -965,7 +966,7 @@ def test_interrupted_before_anything_is_trained(when, monkeypatch):
     model = TextClassifier(random_state=0).fit(X, y)
     twin = copy.deepcopy(model)
 
-    def interrupt(*_):
+    def interrupt(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(f"discem.estimators.text.{when}", interrupt)
@@ -999,7 +1000,7 @@ def test_the_callback_stops_training():
     X, y = corpus(150)
     model = TextClassifier(callback=lambda model, record: True, random_state=0).fit(X, y)
     assert model.n_iter_ == model.chosen_["epochs"] == 1
-    assert all(trial["epochs"] == 1 for trial in model.chosen_["trials"])
+    assert all(trial["epochs"] == 1 for trial in model.choice_)
 
 
 # --- errors say what is wrong ---------------------------------------------------------------------

@@ -172,7 +172,7 @@ def test_the_options_chosen_give_the_same_model(table, loss):
         model.predict_joint_log_proba(fresh), again.predict_joint_log_proba(fresh)
     )
     assert model.get_params()["loss"] == loss
-    assert {trial["loss"] for trial in model.chosen_["trials"]} >= {"nll", "ncll"}
+    assert {trial["loss"] for trial in model.choice_} >= {"nll", "ncll"}
     assert model.temperature_ == model.chosen_["temperature"]
 
 

@@ -20,6 +20,7 @@ from discem import (
     NormalGamma,
     TextClassifier,
     TopicClassifier,
+    by_row,
 )
 from discem.losses import LOSSES
 
@@ -122,9 +123,8 @@ def test_half_the_step_ends_alike(name, member, loss):
     model = ESTIMATORS[name][0](loss=loss, random_state=0, **prior)
     whole = Trained(model, sample_of(name, member))
     rule = whole.core.learner_.rule
-    half = {"step": lambda t: rule.schedule(t) / 2, "projection": rule.projection}
-    halved = clone(whole.core).set_params(**half)
-    halved._step_is_ours = True  # it is guarded as the whole step is
+    step = by_row(lambda t: rule.schedule(t) / 2)  # guarded as the whole step is
+    halved = clone(whole.core).set_params(step=step, projection=rule.projection)
     again = Trained(halved, whole.sample)
     difference, gain = abs(again.end - whole.end), abs(whole.start - whole.end)
     allowed = 0.01 * whole.weight.sum() + 0.05 * gain

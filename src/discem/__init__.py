@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .losses import NCLL, NLL, Blend, Hinge
     from .priors import Dirichlet, Gamma, Levels, NormalBetaPrime, NormalGamma, PaperNormalGamma
     from .projections import Check, Interior
-    from .schedules import constant, inverse, power
+    from .schedules import by_row, constant, inverse, power
 
 __all__ = [
     "NCLL",
@@ -43,6 +43,7 @@ __all__ = [
     "TableClassifier",
     "TextClassifier",
     "TopicClassifier",
+    "by_row",
     "constant",
     "inverse",
     "load",
@@ -54,7 +55,7 @@ _WHERE = {
     **dict.fromkeys(["Dirichlet", "Gamma", "Levels", "NormalBetaPrime"], ".priors"),
     **dict.fromkeys(["NormalGamma", "PaperNormalGamma"], ".priors"),
     **dict.fromkeys(["Check", "Interior"], ".projections"),
-    **dict.fromkeys(["constant", "inverse", "power"], ".schedules"),
+    **dict.fromkeys(["by_row", "constant", "inverse", "power"], ".schedules"),
     "Dask": ".engines",
 }  # all others are estimators
 _MODULES = ["estimators", "families", "losses", "models", "priors", "projections", "schedules"]

@@ -100,6 +100,23 @@ class held(NamedTuple):
         return self.schedule(np.minimum(t, self.steps))
 
 
+@savable
+class by_row(NamedTuple):
+    """The steps of another schedule, which are those of single rows.
+
+    A batch takes the sum of the steps of its rows, and its size is automatic: the same steps, some
+    at a time. Training goes back where they lead astray, as it does with automatic steps.
+
+    >>> by_row(constant(0.1))(1)
+    0.1
+    """
+
+    schedule: Schedule
+
+    def __call__(self, t):
+        return self.schedule(t)
+
+
 def step_sizes(schedule: Schedule, first: int, count: int, stride: int = 1) -> np.ndarray:
     """Sizes of `count` steps: `first`, `first + stride`, ..."""
     return sizes_at(schedule, np.arange(first, first + count * stride, stride, dtype=np.float64))

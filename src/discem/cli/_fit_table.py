@@ -184,6 +184,6 @@ def _summary(model: TableClassifier, rows: int) -> str:
         told += f", {_CALLED.get(name, name)} {shown}"
     if "epochs" in chosen:
         told += f", epochs {chosen['epochs']}"
-    if "trials" in chosen:
-        told += f"; chosen by {len(chosen['trials'])} trials on {chosen['held_out']:,} held out"
+    if model.choice_:
+        told += f"; the best of {len(model.choice_)} on {chosen['held_out']:,} held out"
     return told

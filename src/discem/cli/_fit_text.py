@@ -57,7 +57,7 @@ def _train(job: Job, texts: Any, labels: Any, count: Counter[str | None], meter:
 
     def show(model: TextClassifier, record: dict[str, Any]) -> None:
         final = record["stage"] == "fit"
-        step = f"epoch {record['epoch']}" + ("" if final else " of a trial")
+        step = record.get("choice") or f"epoch {record['epoch']}"
         share = record["epoch"] / model.model_.max_iter if final else None
         rate = n_documents / max(record["seconds"], 1e-9)
         meter.tell(step, share, record["loss"], rate=rate)
@@ -98,9 +98,8 @@ def _summary(model: TextClassifier, stream: bool) -> str:
         accuracy = _progressive_accuracy(model)
         return told if accuracy is None else f"{told}, progressive accuracy {accuracy:.4f}"
     told += f", loss {chosen['loss']}, weighting {chosen['weighting']}, epochs {chosen['epochs']}"
-    for trial in chosen.get("trials", []):
-        if (trial["loss"], trial["weighting"]) == (chosen["loss"], chosen["weighting"]):
-            told += f"; accuracy {trial['accuracy']:.4f} on {chosen['held_out']:,} held out"
+    for accuracy in (tried["accuracy"] for tried in model.choice_ if tried["taken"]):
+        told += f"; accuracy {accuracy:.4f} on {chosen['held_out']:,} held out"
     return told
 
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _FEW = 10  # rows that may all have labels of their own
 _TAKEN = ("label", "probability", "probabilities")  # names in predictions
-_STEPS = {"choice": " of a trial", "density": " of the density", "fit": ""}
 _WORDS = {
     "TextClassifier reads text, or leave the column out": "leave it out with --ignore",
     "give it the family 'categorical', which may have more": "fit with --family NAME=categorical",
@@ -199,7 +198,8 @@ def in_words_of_the_shell(place: Callable[[int], str]) -> Iterator[None]:
 
 def step_of(record: dict[str, Any]) -> str:
     """What an epoch is for."""
-    return f"epoch {record['epoch']}{_STEPS[record['stage']]}"
+    density = " of the density" if record["stage"] == "density" else ""
+    return record.get("choice") or f"epoch {record['epoch']}{density}"
 
 
 def names_of(rows: Rows, id: str | None, done: int) -> tuple[str, list[Any]]:

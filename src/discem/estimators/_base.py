@@ -24,7 +24,7 @@ from ..io.labels import join_labels, places_of
 from ..losses import NLL, Blend, Hinge, resolve_loss
 from ..models import ClassPrior
 from ..projections import Check, Interior, check_projection
-from ..schedules import Schedule, scale
+from ..schedules import Schedule, by_row, scale
 from ..targets import SHARED, Targets
 from ..training import Learner, Plan, Record, best_start, train
 from . import _input
@@ -145,7 +145,6 @@ class GenerativeClassifier(Joint, BaseEstimator):
     # --- what an estimator says of itself ---------------------------------------------------------
 
     _model: type = models.Mixture
-    _step_is_ours = False  # whether the step that is given was chosen by another estimator
     _mixed = False  # whether factors are those of components within classes
     _of_input: tuple[str, ...] = ("feature_names_in_",)  # attributes that not every input gives
 
@@ -188,7 +187,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
 
     def _inits(self, family: Family) -> tuple[str, ...]:
         """Where training may begin."""
-        loss = resolve_loss(self.loss)
+        loss = self._known_loss()
         as_given = _mostly_generative(loss) or isinstance(self._resolve_projection(loss), Check)
         return (self.init,) if as_given or self.init != "generative" else family.starts
 
@@ -197,7 +196,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
 
     def _auto_step(self, family: Family, n: float, state: Any) -> Schedule:
         """Steps that need no tuning, for n rows of the usual weight."""
-        loss = resolve_loss(self.loss)
+        loss = self._known_loss()
         generative = _mostly_generative(loss)
         step = self._family_step(family, n, state, generative)
         if isinstance(loss, Blend):  # whose weights are as much larger
@@ -233,6 +232,14 @@ class GenerativeClassifier(Joint, BaseEstimator):
     @property
     def n_iter_(self) -> int:
         return self.learner_.epochs
+
+    def _adopt(self, model: GenerativeClassifier) -> None:
+        """Be fitted as another estimator of this class is."""
+        for name in self._attributes:
+            if name in vars(model):
+                setattr(self, name, vars(model)[name])
+            elif name in vars(self):
+                delattr(self, name)
 
     def _check_fitted(self) -> None:
         """Refuse what training cannot have left: the model may come from anywhere."""
@@ -300,7 +307,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         self._check_options()
         fresh = not (self.warm_start and self.__sklearn_is_fitted__())
         batch = self._check_rows(X, y, sample_weight, fresh)
-        loss = resolve_loss(self.loss)
+        loss = self._known_loss()
         if len(batch.classes) < 2 and not isinstance(loss, NLL):
             raise InputError(
                 f"y has one class only, {batch.classes.tolist()[0]!r}, from which "
@@ -416,7 +423,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         learner.engine = self._engine()
         learner.own()
         self._seen += float(batch.weights.sum())
-        loss = resolve_loss(self.loss) if len(self.classes_) > 1 else NLL()
+        loss = self._known_loss() if len(self.classes_) > 1 else NLL()
         learner.rule = learner.rule._replace(
             loss=loss,
             n=self._spread(self._seen),
@@ -536,19 +543,21 @@ class GenerativeClassifier(Joint, BaseEstimator):
         self, batch: Batch, unit: float, rng, stream: bool = False, whole: bool = False
     ) -> None:
         """Begin training. What was learnt before is gone only when all that can fail has not."""
-        loss, family = resolve_loss(self.loss), batch.family
+        loss, family = self._known_loss(), batch.family
         total = batch.total
         average = self._auto_average(family) if self.average == "auto" else self.average
         states, class_count = self._begin(batch, bool(average) and not whole, stream, rng)
-        step, by_row = self.step, self.step == "auto" or self._step_is_ours
+        step, of_rows = self.step, self._steps_by_row()
         if step == "auto":
             step = self._auto_step(family, total / unit, states[0])
+        elif of_rows:
+            step = step.schedule
         projection = self._resolve_projection(loss)
         size = self.batch_size
         if size == "auto":  # where a schedule is given, the paper's algorithm is meant
-            by_row = by_row and not isinstance(projection, Check)
-            size = self._auto_batch(batch) if by_row else 1
-        rule = Rule(loss, projection, step, self._spread(total), int(size), by_row=by_row)
+            of_rows = of_rows and not isinstance(projection, Check)
+            size = self._auto_batch(batch) if of_rows else 1
+        rule = Rule(loss, projection, step, self._spread(total), int(size), by_row=of_rows)
         data = Data(batch.rows, batch.targets, batch.weights / unit)
         learner = best_start(states, rule, data, with_jobs(Sequential(), self.n_jobs))
         for name in self._of_input:
@@ -565,6 +574,10 @@ class GenerativeClassifier(Joint, BaseEstimator):
         self._seen = total
         self._runs = None
 
+    def _steps_by_row(self) -> bool:
+        """Whether steps are those of single rows, of which a batch takes the sum."""
+        return self.step == "auto" or isinstance(self.step, by_row)
+
     def _auto_batch(self, batch: Batch) -> int:
         """Rows per step; more of very many rows on workers, for a step takes time of its own."""
         size = batch.family.auto_batch(batch.rows, len(batch.classes))
@@ -575,7 +588,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
     def _takes_whole(self, batch: Batch) -> bool:
         """Whether training takes steps of all rows at once, with a line search: rows are few."""
         ours = self.step == "auto" and self.batch_size == "auto" and self.average == "auto"
-        if not ours or isinstance(self._resolve_projection(resolve_loss(self.loss)), Check):
+        if not ours or isinstance(self._resolve_projection(self._known_loss()), Check):
             return False
         return batch.whole is None and batch.family.whole
 
@@ -617,8 +630,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
             self.verbose,
             self._after_epoch,
             self._solved(targets),
-            (self.step == "auto" or self._step_is_ours)
-            and not isinstance(self.learner_.rule.projection, Check),
+            self._steps_by_row() and not isinstance(self.learner_.rule.projection, Check),
             self.n_iter_no_change != "auto",
         )
 

@@ -1,67 +1,39 @@
-"""Choosing between ways to train by how they do on held-out rows."""
+"""Choosing between ways to train, or weighing them, by how they do on rows held out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections import UserList
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import log_softmax
 
+from .._checks import check_plain, demand
+from .._kinds import savable
 from ..calibration import best_temperature
-from ._input import by_class
+from ..progress import Choosing
+from ._folds import Split
 
-MOST = 50_000  # rows that take part in choosing: more would hardly change the choice
-ENOUGH = 200  # rows held out; where there are fewer, others are held out in turn
+Options = dict[str, Any]
+Candidates = Iterable[Options] | Generator[Options, "Result", None]
 
-
-class Split(NamedTuple):
-    """Rows to train on, by weight, and rows to judge by."""
-
-    weights: np.ndarray  # (n,) zero for rows not to train on
-    held: np.ndarray  # rows held out
-    codes: np.ndarray  # place of the class of each of them
-    held_weights: np.ndarray
-
-
-def splits(codes: np.ndarray, weights: np.ndarray, fraction: float, rng) -> list[Split]:
-    """Hold out a share of the rows, spread over the classes; again and again where rows are few.
-
-    The only row of a class is never held out. None where there is nothing to hold out.
-    """
-    some = rng.permutation(np.flatnonzero((weights > 0) & (codes >= 0)))[:MOST]
-    order = by_class(some, codes, rng)
-    folds = max(round(1.0 / fraction), 2)
-    fold = np.arange(len(order)) % folds
-    fold[np.bincount(codes[order])[codes[order]] == 1] = -1
-    wanted = min(-(-ENOUGH * folds // max(len(order), 1)), folds)
-    found = []
-    for each in range(wanted):
-        held = order[fold == each]
-        if not len(held):
-            continue
-        train = np.zeros(len(codes))
-        train[order] = weights[order]
-        train[held] = 0.0
-        found.append(Split(train, held, codes[held], weights[held]))
-    return found
+_ROUNDS = 100  # of EM
+_PSEUDO = 5.0  # rows that each candidate is credited with before any is seen
+_LEAST = -700.0  # of a logarithm of a probability
 
 
 class Mark(NamedTuple):
-    """How a model did on held-out documents."""
+    """How a model did on rows held out, each of which it may have been shown in several views."""
 
-    correct: np.ndarray
-    losses: np.ndarray  # -ln p(y | x) of each, at the best temperature
+    correct: np.ndarray  # (views, n)
+    losses: np.ndarray  # -ln p(y | x), at the best temperature, by weight
     untempered: np.ndarray  # and at 1
+    weights: np.ndarray  # (n,) of the rows, 1 on average
     log_loss: float  # at the best temperature
     temperature: float
-
-    def beats(self, other: Mark) -> bool:
-        """By accuracy where the difference is beyond chance, else by log-loss where that is."""
-        gain = self.correct.astype(np.float64) - other.correct
-        if abs(gain.sum()) > np.sqrt(np.abs(gain).sum()):  # one standard error
-            return bool(gain.sum() > 0)
-        return _is_beyond_chance(other.losses - self.losses)
 
     @property
     def safe_temperature(self) -> float:
@@ -73,49 +45,90 @@ def _is_beyond_chance(gains: np.ndarray) -> bool:
     return bool(gains.sum() > np.sqrt((gains**2).sum()))
 
 
+def more_accurate(one: Mark, other: Mark) -> bool:
+    """Better by accuracy where the difference is beyond chance, else by log-loss where that is."""
+    gain = one.correct.astype(np.float64) - other.correct
+    if abs(gain.sum()) > np.sqrt(np.abs(gain).sum()):  # one standard error
+        return bool(gain.sum() > 0)
+    return _is_beyond_chance(other.losses - one.losses)
+
+
+def less_surprised(one: Mark, other: Mark) -> bool:
+    """Better by log-loss, where the gain is more than half of its own standard error."""
+    gains = (other.losses - one.losses).mean(axis=0)
+    return bool(gains.sum() > 0.5 * np.sqrt((gains**2).sum()))
+
+
 def mark(parts: list[Split], scores: list[np.ndarray]) -> Mark:
-    """Judge by ``ln p(y, x)`` of the rows held out, of all parts together."""
+    """Judge by ``ln p(y, x)`` of the rows held out, of all parts together.
+
+    The scores of a part are of shape (views, n, n_classes).
+    """
     codes = np.concatenate([part.codes for part in parts])
     weights = np.concatenate([part.held_weights for part in parts])
-    joint = np.concatenate(scores)
-    temperature, log_loss = best_temperature(joint, codes, weights, 0.0, 1e-2)
-    share = weights / weights.mean()
+    joint = np.concatenate(scores, axis=1)
+    views, n, K = joint.shape
+    temperature, log_loss = best_temperature(
+        joint.reshape(-1, K), np.tile(codes, views), np.tile(weights, views), 0.0, 1e-2
+    )
+    weights = weights / weights.mean()
     tempered, untempered = (
-        -share * log_softmax(t * joint, axis=1)[np.arange(len(codes)), codes]
+        -weights * log_softmax(t * joint, axis=2)[:, np.arange(n), codes]
         for t in (temperature, 1.0)
     )
-    correct = joint.argmax(axis=1) == codes
-    return Mark(correct, tempered, untempered, log_loss, temperature)
+    correct = joint.argmax(axis=2) == codes
+    return Mark(correct, tempered, untempered, weights, log_loss, temperature)
 
 
-class Trial(NamedTuple):
-    """A way to train, by the names of options, and its marks after each epoch."""
+def weigh(marks: list[Mark], pseudo: float = _PSEUDO, rounds: int = _ROUNDS) -> np.ndarray:
+    """Weights of candidates in the arithmetic mean of their ``p(y | x)``, by EM.
 
-    way: dict[str, Any]
-    marks: list[Mark]
-    model: Any = None  # the last that was trained so
+    All marks are of the same rows in the same views; the views of a row count as one row together.
+    The probabilities are those at the best temperature of each candidate.
+    """
+    weights = marks[0].weights
+    share = weights / len(marks[0].losses)
+    log_p = np.stack([np.maximum(-each.losses / weights, _LEAST) for each in marks])
+    p = np.exp(log_p - log_p.max(axis=0))
+    found = np.full(len(marks), 1.0 / len(marks))
+    for _ in range(rounds):
+        joint = found[:, None, None] * p
+        counts = (joint / joint.sum(axis=0) * share).sum(axis=(1, 2)) + pseudo
+        found = counts / counts.sum()
+    return found
+
+
+@dataclass(eq=False)
+class Result:
+    """A way to train, by the names of options, and how it did."""
+
+    options: Options
+    marks: list[Mark] = field(default_factory=list)  # after each epoch, or at the end
+    models: list[Any] = field(default_factory=list)  # of each part, as they ended
+    best_epoch: int = 1  # by these marks
+    epochs: int = 0
+    seconds: float = 0.0
 
     @property
-    def best_epoch(self) -> int:
-        """The last, unless an earlier one was better beyond chance: there are more rows to come."""
-        best = len(self.marks) - 1
-        for epoch in range(best - 1, -1, -1):
-            if self.marks[epoch].beats(self.marks[best]):
-                best = epoch
-        return best + 1
-
-    @property
-    def best(self) -> Mark:
+    def mark(self) -> Mark:
+        """At its best."""
         return self.marks[self.best_epoch - 1]
 
-    def is_done(self, leader: Trial | None) -> bool:
+    def settle(self, better: Callable[[Mark, Mark], bool]) -> None:
+        """Take the last epoch, unless an earlier one was better: there are more rows to come."""
+        self.best_epoch = len(self.marks)
+        for epoch in range(len(self.marks) - 1, 0, -1):
+            if better(self.marks[epoch - 1], self.mark):
+                self.best_epoch = epoch
+
+    def is_done(self, leader: Result | None) -> bool:
         """Whether one more epoch is of no use: little was gained, or the leader is out of reach.
 
         Losses start from different places, so they are compared one epoch later than weightings.
         """
         epochs, now = len(self.marks), self.marks[-1]
         if leader is not None and len(leader.marks) >= epochs >= (
-            2 if leader.way["loss"] == self.way["loss"] else 3
+            2 if leader.options.get("loss") == self.options.get("loss") else 3
         ):
             then = leader.marks[epochs - 1]
             if then.correct.sum() > now.correct.sum() and then.log_loss < now.log_loss:
@@ -126,56 +139,198 @@ class Trial(NamedTuple):
         gained = now.correct.sum() > before.correct.sum()
         return not gained and now.log_loss > 0.99 * before.log_loss
 
-    def summary(self) -> dict[str, Any]:
-        return self.way | {
-            "epochs": len(self.marks),
-            "temperature": self.best.temperature,
-            "accuracy": float(self.best.correct.mean()),
-            "log_loss": self.best.log_loss,
+    def record(self, weight: float) -> dict[str, Any]:
+        """What there is to say of it."""
+        return self.options | {
+            "log_loss": self.mark.log_loss,
+            "accuracy": float(self.mark.correct.mean()),
+            "temperature": self.mark.temperature,
+            "epochs": self.epochs,
+            "seconds": self.seconds,
+            "weight": weight,
+            "taken": weight > 0,
         }
 
 
-def best_of(trials: list[Trial]) -> Trial:
-    """The one that beats those before it and is not beaten by those after it."""
-    best = trials[0]
-    for trial in trials[1:]:
-        if trial.best.beats(best.best):
-            best = trial
-    return best
+@savable
+class Choice(UserList):
+    """What was tried, in this order: a dict for each candidate.
+
+    It has the options of the candidate; `log_loss`, `accuracy` and `temperature` on the rows held
+    out; `epochs` and `seconds`; `weight`, 1 for a candidate that is chosen; and whether it was
+    `taken`. Files do not keep the seconds.
+    """
+
+    def __repr__(self) -> str:
+        if not self:
+            return "nothing was tried"
+        lines = [[*self[0]]] + [[_shown(each.get(name)) for name in self[0]] for each in self]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+
+    def to_fields(self) -> dict[str, Any]:
+        """What goes to a file: the same training makes the same one."""
+        return {"records": [{k: v for k, v in each.items() if k != "seconds"} for each in self]}
+
+    @classmethod
+    def from_fields(cls, records: list[dict[str, Any]]) -> Choice:
+        return cls(records)
+
+
+def check_choice(choice: Any) -> None:
+    """Refuse what no choice can have left; it may come from anywhere."""
+    demand(isinstance(choice, Choice), "choice_ is no record of a choice")
+    demand(all(isinstance(each, dict) for each in choice), "choice_ holds what is no record")
+    check_plain("choice_", choice.data)
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+class Chooser:
+    """Tries candidates on rows held out, and keeps the best one and a record of all.
+
+    Parameters
+    ----------
+    parts : list of Split
+    train : function of (options, part, watch)
+        Trains a model on the rows of the part and returns it. It may call ``watch(model)`` after
+        each epoch, which says whether to stop; else the model is judged at the end.
+    score : function of (options, part, model)
+        ``ln p(y, x)`` of the rows of the part held out, as (n, n_classes), or (views, n, n_classes)
+        if the model is shown several views of them.
+    better : function of two marks
+        Whether the first is so much better that it takes the place of the second.
+    keep : function of (options, model, mark or None)
+        Is told of each model that is the best so far, of the first one as long as it is trained,
+        and so lets it be what an interruption leaves.
+    of : int
+        How many candidates there are, at most.
+    verbose : int
+        1 shows progress.
+    all_models : bool
+        Whether all results keep the models of their parts, for somebody to average, or the best.
+    """
+
+    def __init__(
+        self,
+        parts: list[Split],
+        train: Callable[[Options, Split, Callable[[Any], bool]], Any],
+        score: Callable[[Options, Split, Any], np.ndarray],
+        better: Callable[[Mark, Mark], bool],
+        keep: Callable[[Options, Any, Mark | None], None],
+        *,
+        of: int,
+        verbose: int = 0,
+        all_models: bool = False,
+    ):
+        self.parts, self.train, self.score = parts, train, score
+        self.better, self.keep, self.all_models = better, keep, all_models
+        self.progress = Choosing(verbose, of)
+        self.results: list[Result] = []
+        self.best: Result | None = None  # that is kept
+
+    @property
+    def told(self) -> str:
+        """How far the choice has come, in a line."""
+        return self.progress.told
+
+    @property
+    def held_out(self) -> int:
+        """How many rows are judged by."""
+        return sum(len(part.held) for part in self.parts)
+
+    def best_of(self, candidates: Candidates, leader: Result | None = None) -> Result:
+        """The candidate, or the leader, that beats those before it and none after it beats.
+
+        A generator of candidates is sent the best result so far for each that it yields.
+        """
+        best, each = leader, iter(candidates)
+        following: Any = getattr(each, "send", lambda _: next(each))
+        options = next(each)
+        while True:
+            result = self._try(options, best)
+            if best is None or self.better(result.mark, best.mark):
+                best = self.best = result
+                self.keep(best.options, best.models[-1], best.mark)
+            for other in [] if self.all_models else self.results:
+                other.models = other.models if other in (best, leader) else []
+            self.progress.end(best.mark.log_loss)
+            try:
+                options = following(best)
+            except StopIteration:
+                return best
+
+    def weigh(self) -> np.ndarray:
+        """The weights of all results in the mean of their ``p(y | x)``, see `weigh`."""
+        return weigh([result.mark for result in self.results])
+
+    def choice(self, weights: np.ndarray | None = None) -> Choice:
+        """The record of all results; without weights, the best is taken."""
+        if weights is None:
+            weights = np.array([float(result is self.best) for result in self.results])
+        pairs = zip(self.results, weights.tolist(), strict=True)
+        return Choice([result.record(weight) for result, weight in pairs])
+
+    def _try(self, options: Options, leader: Result | None) -> Result:
+        """Train without each part, and mark the models after each epoch.
+
+        It stops when there is nothing more to gain; with several parts that is known only when all
+        are trained.
+        """
+        self.progress.begin()
+        began, result, scores = time.perf_counter(), Result(options), []
+        for part in self.parts:
+            seen: list[np.ndarray] = []
+            scores.append(seen)
+            watch = self._watch(result, part, seen, leader)
+            model = self.train(options, part, watch)
+            if not seen:
+                watch(model)
+            result.models.append(model)
+        for each in zip(*scores, strict=False) if len(self.parts) > 1 else ():
+            result.marks.append(mark(self.parts, list(each)))
+            if result.is_done(leader):
+                break
+        result.settle(self.better)
+        watched = max(map(len, scores)) > 1
+        result.epochs = len(result.marks) if watched else max(m.n_iter_ for m in result.models)
+        result.seconds = time.perf_counter() - began
+        self.results.append(result)
+        return result
+
+    def _watch(
+        self, result: Result, part: Split, seen: list[np.ndarray], leader: Result | None
+    ) -> Callable[[Any], bool]:
+        """What looks at a model after an epoch, and says whether to stop."""
+        first, alone = not self.results, len(self.parts) == 1
+
+        def watch(model: Any) -> bool:
+            if first:
+                self.keep(result.options, model, None)
+            scores = self.score(result.options, part, model)
+            seen.append(scores.reshape(-1, *scores.shape[-2:]))
+            if not (first or alone):
+                return False
+            found = mark([part], seen[-1:])
+            if first:
+                self.keep(result.options, model, found)
+            if not alone:
+                return False
+            result.marks.append(found)
+            return result.is_done(leader)
+
+        return watch
 
 
 def most_epochs(n_rows: int) -> int:
-    """How many a trial may take: few where each sees many rows."""
+    """How many a candidate may take: few where each sees many rows."""
     return int(np.clip(20_000 // max(n_rows, 1), 6, 20))
 
 
-def try_out(
-    way: dict[str, Any],
-    parts: list[Split],
-    leader: Trial | None,
-    train: Callable[[Split, Callable[[Any], bool]], Any],
-) -> Trial:
-    """Train that way without each part, and mark the models after each epoch.
-
-    ``train(part, after_epoch)`` trains a model, of which ``after_epoch(scores)`` is told the scores
-    of the rows held out and says whether to stop. It stops when there is nothing more to gain; with
-    several parts that is known only when all are trained.
-    """
-    trial, epochs, model = Trial(way, []), [], None
-    for part in parts:
-        scores: list[np.ndarray] = []
-        epochs.append(scores)
-
-        def after_epoch(found, scores=scores) -> bool:
-            scores.append(found)
-            if len(parts) > 1:
-                return False
-            trial.marks.append(mark(parts, [found]))
-            return trial.is_done(leader)
-
-        model = train(part, after_epoch)
-    for each in zip(*epochs, strict=False) if len(parts) > 1 else ():
-        trial.marks.append(mark(parts, list(each)))
-        if trial.is_done(leader):
-            break
-    return trial._replace(model=model)
+def of_all_classes(scores: np.ndarray, classes: np.ndarray, all_classes: np.ndarray) -> np.ndarray:
+    """The scores of a model that knows some of the classes, as if it knew all."""
+    found = np.full((*scores.shape[:-1], len(all_classes)), -np.inf)
+    found[..., np.searchsorted(all_classes, classes)] = scores
+    return found

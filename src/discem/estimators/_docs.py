@@ -13,7 +13,8 @@ _COMMON = """init : {"generative", "prior"}, default="generative"
     that within all classes together, if that has the lower objective.
 step : "auto" or callable, default="auto"
     Size of step t = 1, 2, ...: `inverse(lam)` (the paper's), `power(rho0, t0, kappa)`,
-    `constant(rho)` or any function of t. "auto" needs no tuning.
+    `constant(rho)` or any function of t; with `by_row(..)` of single rows, some at a time. "auto"
+    needs no tuning.
 projection : {"interior", "check"}, Interior or Check, default="interior"
     How counts and variances are kept positive: by shortening the step of the factor concerned, or
     by the paper's check-step, which lifts what fell out. Interior steps are also damped, see
@@ -98,10 +99,19 @@ stream_ : dict
     progressive. Empty where there was no `partial_fit`."""
 
 
+_CV = """cv : None, int, splitter, iterable or array, default=None
+    What is held out to choose by. None is a fifth of the rows of each class, one fifth after the
+    other where it is fewer than 200; a number is that of the folds, which are all held out. Where
+    rows belong together or follow in time it is a splitter of scikit-learn, pairs of rows to train
+    on and rows to hold out, or the group of each row: a group is held out as a whole."""
+
+_SECTIONS = {"loss": _LOSS, "cv": _CV, "common": _COMMON, "attributes": _ATTRIBUTES}
+
+
 def documented(cls: type) -> type:
     """Fill the shared sections into the docstring of an estimator."""
     doc = cls.__doc__ or ""
-    for name, text in (("loss", _LOSS), ("common", _COMMON), ("attributes", _ATTRIBUTES)):
+    for name, text in _SECTIONS.items():
         doc = doc.replace(f"    {{{name}}}", "\n".join(f"    {line}" for line in text.splitlines()))
     defaults = cls()  # not the signature: Python 3.11.2 takes that of an inherited __new__
     doc = doc.replace("max_iter : int, default=300", f"max_iter : int, default={defaults.max_iter}")

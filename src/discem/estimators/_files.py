@@ -24,6 +24,7 @@ from ..io.container import Container, open_to_read, write_container
 from ..io.files import write_atomically
 from . import mixture, naive_bayes, table, text, topics  # noqa: F401  kinds that a file may name
 from ._base import GenerativeClassifier
+from ._input import is_count
 from ._preset import Preset
 
 _FORMAT = 3  # 1 was that of 0.1; 2, before 0.2, had records of compiled code
@@ -182,6 +183,8 @@ def _fields_of(value: Any) -> dict[str, Any]:
     if isinstance(value, BaseEstimator):
         # no code in files, nor where a model was trained
         params = value.get_params(deep=False) | {"callback": None, "engine": None}
+        if not is_count(params.get("cv")):  # nor the rows that it was judged by
+            params.pop("cv", None)
         fitted = {name: vars(value)[name] for name in value._attributes if name in vars(value)}
         return {"params": params, "fitted": fitted}
     if hasattr(value, "to_fields"):

@@ -8,8 +8,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import demand
+from .._checks import check_number, check_plain, demand
 from . import _input
+from ._choice import Choice, Chooser, check_choice
 from ._threads import Shared, lent, reads, writes
 
 
@@ -23,9 +24,14 @@ class Preset(_input.Named, Shared, _input.Classifier, BaseEstimator):
     _roles: tuple[str, ...]  # that a column may have which is no part of the model
     _fitted: Any
 
-    def _check_roles(self) -> None:
-        """Refuse what the command line cannot have left."""
-        roles = self._fitted.roles
+    def _check_chosen(self) -> None:
+        """Refuse what choosing, or the command line, cannot have left."""
+        fitted = self._fitted
+        demand(isinstance(fitted.chosen, dict), "chosen_ is not a dict")
+        check_plain("chosen_", fitted.chosen)
+        check_choice(fitted.choice)
+        check_number("temperature", fitted.chosen["temperature"], above=0.0)
+        roles = fitted.roles
         known = isinstance(roles, dict) and roles.keys() <= {*self._roles}
         named = known and all(isinstance(name, str) for name in roles.values())
         demand(named, "roles_ are not names of columns")
@@ -36,12 +42,15 @@ class Preset(_input.Named, Shared, _input.Classifier, BaseEstimator):
         else:
             self._fitted = before
 
-    def _call_back(self, record) -> bool:
-        """Whether training should stop."""
+    def _call_back(self, record, stage: str = "", chooser: Chooser | None = None) -> bool:
+        """Tell what an epoch came to, and what it is for; say whether training should stop."""
+        if stage:
+            record["stage"] = stage
         if self.callback is None:
             return False
         with lent(self):
-            return self.callback(self, record) is True
+            told = record if chooser is None else record | {"choice": chooser.told}
+            return self.callback(self, told) is True
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_fitted") and self._fitted.is_trained
@@ -64,6 +73,10 @@ class Preset(_input.Named, Shared, _input.Classifier, BaseEstimator):
     @property
     def chosen_(self) -> dict[str, Any]:
         return self._fitted.chosen
+
+    @property
+    def choice_(self) -> Choice:
+        return self._fitted.choice
 
     @property
     def roles_(self) -> dict[str, str]:

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import softmax
-from sklearn.base import clone
 
 from ..calibration import best_temperature
 from ..families import words
@@ -77,7 +76,8 @@ def learn_from_unlabelled(
         rest[held] = 0.0
         if not (len(held) and rest.any()):
             continue
-        part = clone(estimator).set_params(**options).fit(X, estimator.classes_[codes], rest)
+        part = type(estimator)(**estimator.get_params(deep=False) | options)
+        part.fit(X, estimator.classes_[codes], rest)
         for trial, model in _moved(unlabelled, part, trials):
             scores[trial][held] = part.learner_.engine.score(model, rows, held)
     found = {trial: best_temperature(scores[trial], codes, weights) for trial in trials}

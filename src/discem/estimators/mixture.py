@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -25,9 +24,11 @@ from ..models import Mixture, perturbed
 from ..schedules import held
 from . import _input
 from ._base import Batch, GenerativeClassifier
+from ._choice import Choice, Chooser, Mark, Options, check_choice, of_all_classes
 from ._components import collect_nearest, find_components, joint_scores
 from ._docs import documented
 from ._explain import ExplainsRows
+from ._folds import Split, check_cv, splits
 from ._lazy import by_partition
 from ._pieces import spreads
 from ._tables import TABLE, Encoded, Hider, is_table, layout_of, singles, width
@@ -51,7 +52,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
     ----------
     n_components : int, dict from class to int, or "auto", default=2
         Components per class; a class with fewer distinct rows has fewer. "auto" compares 1, 2, 4
-        and 8 by the log-loss of a fifth of the rows, then trains on all (`partial_fit`: 2).
+        and 8 by the log-loss of rows held out, then trains on all (`partial_fit`: 2).
     families : "auto", name, or dict from column to name, default="auto"
         What p(x | y, component) is made of. "auto" is "words" for sparse input, "gaussian" for an
         array of numbers, and for any other table what the content of each column asks for, see
@@ -66,6 +67,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         In streams, let rows further back than so many count for less and less.
     unlabelled : label or None, default=None
         A label that stands for none, such as -1, beside None and NaN, which always do.
+    {cv}
     {loss}
     prior : "data", NormalBetaPrime, NormalGamma or Dirichlet, default="data"
         The regulariser, the same for all components. Gaussian: `NormalBetaPrime()`, which pulls
@@ -90,6 +92,8 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
     family_ : str
     families_ : dict from column to str
         Of tables: what each column was taken for, and why.
+    choice_ : list of dicts
+        What numbers of components were tried, and how they did on the rows held out.
     {attributes}
 
     Examples
@@ -112,6 +116,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         missing="ignore",
         forget=None,
         unlabelled=None,
+        cv=None,
         loss="ncll",
         prior="data",
         init="generative",
@@ -168,6 +173,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         self.missing = missing
         self.forget = forget
         self.unlabelled = unlabelled
+        self.cv = cv
         self.family = family
 
     # --- the family -------------------------------------------------------------------------------
@@ -177,7 +183,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
 
     _renamed = (("family", "families"),)  # options, as older files call them and as they are called
     _of_input = ("feature_names_in_", "layout_")
-    _attributes = (*GenerativeClassifier._attributes, "layout_")
+    _attributes = (*GenerativeClassifier._attributes, "layout_", "choice_")
     layout_: Layout
 
     def _named_families(self) -> Any:
@@ -199,6 +205,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         else:
             demand(family.name in FAMILIES, f"its rows are of an unknown family {family.name!r}")
         check_plain("unlabelled", self.unlabelled)
+        check_choice(getattr(self, "choice_", Choice()))
 
     def _width(self) -> Any:
         return width(self.layout_) if hasattr(self, "layout_") else self.n_features_in_
@@ -298,6 +305,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
             raise OptionError(f"forget={self.forget!r} must be None or a whole number >= 1")
         if self.missing not in ("ignore", "informative"):
             raise OptionError(f"missing={self.missing!r} must be 'ignore' or 'informative'")
+        check_cv(self.cv)
         sizes = self.n_components.values() if isinstance(self.n_components, dict) else None
         for size in [self.n_components] if sizes is None else sizes:
             if not _input.is_count(size) and not (sizes is None and size == "auto"):
@@ -337,34 +345,46 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
                     )
         return batch
 
-    def _choose_size(self, batch: Batch) -> int:
-        """The number of components with the least log-loss on rows held out."""
-        X, y, weights, targets = batch.X, batch.y, batch.given, batch.targets
-        if not targets.plain:
+    def _choose_size(self, batch: Batch) -> tuple[int, Choice]:
+        """The number of components with the least log-loss on rows held out, and what was tried."""
+        X, y, codes = batch.X, batch.y, batch.targets.codes
+        if not batch.targets.plain:
             raise OptionError("n_components='auto' goes with plain labels: give a number")
+        check_cv(self.cv, sampled=batch.whole is not None)
         rng = check_random_state(self.random_state)
-        held = np.zeros(len(y), dtype=bool)
-        held[_input.hold_out(targets.codes, weights, 0.2, rng)] = True
-        if not held.any():
-            return 1
-        losses = []
-        for size in _SIZES:
-            options: dict[str, Any] = {"callback": None, "verbose": 0, "unlabelled": None}
-            options |= {"warm_start": False, "engine": None}
-            trial = clone(self).set_params(n_components=size, **options)
-            trial.random_state = rng.randint(2**31)
+        parts = splits(codes, batch.given, rng, cv=self.cv, most=len(codes))
+        if not parts:
+            return 1, Choice()
+        apart = {"callback": None, "verbose": 0, "unlabelled": None, "warm_start": False}
+
+        def train(options: Options, part: Split, _) -> MixtureClassifier:
+            params = self.get_params(deep=False) | options | apart
+            params |= {"engine": None, "random_state": rng.randint(2**31)}
+            model, rows = type(self)(**params), part.train
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                trial.fit(_some(X, ~held), y[~held], weights[~held])
-            found = trial.predict_log_proba(_some(X, held))
-            figures = found[np.arange(held.sum()), targets.codes[held]]
-            losses.append(-float(figures @ weights[held]))
-        return _SIZES[int(np.argmin(losses))]
+                return model.fit(_some(X, rows), y[rows], part.weights[rows])
+
+        def score(_: Options, part: Split, model: MixtureClassifier) -> np.ndarray:
+            scores = model.predict_joint_log_proba(_some(X, part.held))
+            return of_all_classes(scores, model.classes_, batch.classes)
+
+        def keep(_: Options, model: MixtureClassifier, mark: Mark | None) -> None:
+            self._adopt(model)
+            self.choice_ = chooser.choice()
+
+        verbose = self.verbose
+        chooser = Chooser(parts, train, score, _fits, keep, of=len(_SIZES), verbose=verbose)
+        best = chooser.best_of({"n_components": size} for size in _SIZES)
+        return best.options["n_components"], chooser.choice()
 
     def _begin(self, batch, average, stream, rng):
         size: Any = self.n_components
-        if size == "auto":
-            size = 2 if stream else self._choose_size(batch)
+        batch.found["choice_"] = Choice()
+        if size == "auto" and stream:
+            size = 2
+        elif size == "auto":
+            size, batch.found["choice_"] = self._choose_size(batch)
         family, rows, weights = batch.family, batch.rows, batch.weights
         d = width(batch.X.layout) if isinstance(batch.X, Encoded) else batch.X.shape[1]
         wanted = self._wanted(size, batch.classes)
@@ -674,3 +694,8 @@ savable(NaiveBayes, "NaiveBayesClassifier")  # NaiveBayes is a state in files, t
 
 def _some(X: Any, rows: np.ndarray) -> Any:
     return X.take(rows) if isinstance(X, Encoded) else X[rows]
+
+
+def _fits(one: Mark, other: Mark) -> bool:
+    """Better by log-loss as it is, untempered."""
+    return bool(one.untempered.sum() < other.untempered.sum())

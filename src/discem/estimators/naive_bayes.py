@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,16 +15,25 @@ from ..families import FAMILIES, Family, gaussian, words
 from ..families._counts import typical_count
 from ..losses import NLL, Blend, Hinge, resolve_loss
 from ..priors import Dirichlet
-from ..schedules import Schedule, constant, power
+from ..schedules import Schedule, by_row, constant, power
 from ..targets import Targets
 from ._base import Batch, GenerativeClassifier
-from ._choice import Split, Trial, best_of, most_epochs, splits, try_out
+from ._choice import (
+    Choice,
+    Chooser,
+    Mark,
+    Options,
+    Result,
+    check_choice,
+    more_accurate,
+    most_epochs,
+)
 from ._docs import documented
 from ._explain import ExplainsRows
+from ._folds import Split, check_cv, splits
 from ._pieces import spreads
 from ._threads import reads, writes
 
-_HELD_OUT = 0.2  # share of the rows to choose by
 _PLAIN = (1.0, 0.1, 0.01)  # pseudo-counts of plain naive Bayes to try
 _EAGER = 100.0  # documents of the start that a step is worth, to forget it soon
 _CALM = 30.5  # documents of the start that a step is worth, where it bears many at a time
@@ -116,10 +124,10 @@ def blended(rho: float, kappa: float, n: float) -> Schedule:
     return power(first, 1.0 / (kappa * first), 1.0)
 
 
-def _step(loss: Any, documents: float, n: float) -> dict[str, Any]:
+def _step(loss: Any, documents: float, n: float) -> Schedule:
     """A step of so many documents of the start, which are n."""
     loss, rho = resolve_loss(loss), documents / n
-    return {"step": blended(rho, loss.kappa, n) if isinstance(loss, Blend) else constant(rho)}
+    return by_row(blended(rho, loss.kappa, n) if isinstance(loss, Blend) else constant(rho))
 
 
 class CountClassifier(FamilyClassifier):
@@ -128,7 +136,7 @@ class CountClassifier(FamilyClassifier):
     family = "words"
 
     def _auto_step(self, family, n, state):
-        loss = resolve_loss(self.loss)
+        loss = self._known_loss()
         if not isinstance(loss, Blend):
             return super()._auto_step(family, n, state)
         return blended(self._family_step(family, n, state, False)(1.0), loss.kappa, n)
@@ -172,6 +180,7 @@ class MultinomialNB(CountClassifier):
         count of a word; where nothing is tried, `Dirichlet()`. Under NLL it is "laplace".
         "laplace" and "log" are the paper's P1 (one of each word) and P2 (the logarithm of the size
         of the vocabulary).
+    {cv}
     {common}
 
     Attributes
@@ -184,7 +193,9 @@ class MultinomialNB(CountClassifier):
         Words per training document: what `sample` draws lengths around.
     chosen_ : dict
         The options taken (loss, prior, step, max_iter); where some were tried, also how many rows
-        were held out, how each trial did on them, and the temperature that suits them best.
+        were held out, and the temperature that suits them best.
+    choice_ : list of dicts
+        What was tried, and how it did on the rows held out.
     unlabelled_ : dict
         How unlabelled rows were heard, if there were any: how many, with what weight, whether by
         topic, and the log-loss of labelled rows held out. `temperature_` is then set by these, too.
@@ -215,6 +226,7 @@ class MultinomialNB(CountClassifier):
         n_iter_no_change="auto",
         early_stopping=False,
         validation_fraction=0.1,
+        cv=None,
         class_weight=None,
         unlabelled_weight="auto",
         shuffle=True,
@@ -252,15 +264,21 @@ class MultinomialNB(CountClassifier):
             random_state=random_state,
             verbose=verbose,
         )
+        self.cv = cv
 
-    _attributes = (*CountClassifier._attributes, "chosen_", "unlabelled_")
+    _attributes = (*CountClassifier._attributes, "chosen_", "choice_", "unlabelled_")
 
     def _check_fitted(self):
         for name in ("chosen_", "unlabelled_"):
             found = getattr(self, name, {})
             demand(isinstance(found, dict), f"{name} is not a dict")
             check_plain(name, found)
+        check_choice(getattr(self, "choice_", Choice()))
         super()._check_fitted()
+
+    def _check_options(self):
+        super()._check_options()
+        check_cv(self.cv)
 
     # --- choosing ---------------------------------------------------------------------------------
 
@@ -268,108 +286,111 @@ class MultinomialNB(CountClassifier):
     @spreads
     def fit(self, X, y, sample_weight=None):
         if self.warm_start and self.__sklearn_is_fitted__():
-            with self._taking(self._loss_taken()):
-                return super().fit(X, y, sample_weight)
-        with self._taking(self._defaults()):
-            self._check_options()
-            batch = self._check_rows(X, y, sample_weight, fresh=True)
-        chosen = self._choose(batch)
-        options = {name: chosen[name] for name in chosen if name in self.get_params(deep=False)}
-        with self._taking(options):
-            self._step_is_ours |= "step" in chosen
-            super().fit(X, y, sample_weight)
-        self.chosen_ = chosen
+            return super().fit(X, y, sample_weight)
+        self._check_options()
+        batch = self._new(self._defaults())._check_rows(X, y, sample_weight, fresh=True)
+        chosen, choice = self._choose(batch)
+        model = self._new(chosen)
+
+        def follow(model: MultinomialNB, record) -> bool:
+            self._be(model, chosen, choice)
+            return self._after_epoch(record)
+
+        model.callback = follow
+        try:
+            CountClassifier.fit(model, X, y, sample_weight)
+        finally:
+            if model.__sklearn_is_fitted__():
+                self._be(model, chosen, choice)
         if "temperature" in chosen and batch.targets.labelled.all():
             self.temperature_ = chosen["temperature"]
         return self
 
     fit.__doc__ = CountClassifier.fit.__doc__
 
-    @writes  # for a moment it has other options
-    def check_batch(self, X, y, classes=None, sample_weight=None, grows=False):
-        with self._taking(self._loss_taken()):
-            return super().check_batch(X, y, classes, sample_weight, grows)
-
     @writes
     def learn_batch(self, batch):
         if not self.__sklearn_is_fitted__():
-            self.chosen_ = self._defaults()
-        with self._taking(self._loss_taken()):
-            return super().learn_batch(batch)
+            self.chosen_, self.choice_ = self._defaults(), Choice()
+        return super().learn_batch(batch)
 
-    @contextmanager
-    def _taking(self, options: dict[str, Any]) -> Iterator[None]:
-        """Let options be as they were chosen, for as long as it takes."""
-        given = {name: getattr(self, name) for name in options}
-        step_is_ours = self._step_is_ours
-        try:
-            self.set_params(**options)
-            yield
-        finally:
-            self.set_params(**given)
-            self._step_is_ours = step_is_ours
+    learn_batch.__doc__ = CountClassifier.learn_batch.__doc__
+
+    def _new(self, options: Options) -> MultinomialNB:
+        """One like this, with some options as they were chosen."""
+        params = self.get_params(deep=False) | {"callback": None}  # which may not be copied
+        return type(self)(**params | {name: options[name] for name in options if name in params})
+
+    def _be(self, model: MultinomialNB, chosen: dict[str, Any], choice: Choice) -> None:
+        """Be fitted as that model is, whose options were chosen."""
+        self._adopt(model)
+        self.chosen_, self.choice_ = chosen, choice
 
     def _defaults(self) -> dict[str, Any]:
         """What is taken where nothing is tried."""
         return {"loss": "ncll"} if self.loss == "auto" else {}
 
     def _known_loss(self):
-        return resolve_loss(self._loss_taken().get("loss", self.loss))
-
-    def _loss_taken(self) -> dict[str, Any]:
         if self.loss != "auto":
-            return {}
-        return {"loss": getattr(self, "chosen_", {}).get("loss", "ncll")}
+            return resolve_loss(self.loss)
+        return resolve_loss(getattr(self, "chosen_", {}).get("loss", "ncll"))
 
-    def _choose(self, batch: Batch) -> dict[str, Any]:
-        """The best of some ways to train, by rows that are held out."""
-        given = self.loss if self.loss == "auto" else resolve_loss(self.loss)
+    def _choose(self, batch: Batch) -> tuple[dict[str, Any], Choice]:
+        """The best of some ways to train, by rows that are held out, and what was tried."""
         left_open = self.prior == "data" and self.step == "auto" and self.init == "generative"
-        if not left_open or isinstance(given, NLL) or self.tol is None or self.early_stopping:
-            return self._defaults()
+        plain = self.loss != "auto" and isinstance(resolve_loss(self.loss), NLL)
+        if not left_open or plain or self.tol is None or self.early_stopping:
+            return self._defaults(), Choice()
+        check_cv(self.cv, sampled=batch.whole is not None)
         rng = check_random_state(self.random_state)
         codes = batch.targets.codes
-        parts = splits(codes, batch.given, _HELD_OUT, rng) if batch.targets.plain else []
-        if not parts or len(batch.classes) < 2:
-            return self._defaults()
+        parts = splits(codes, batch.given, rng, cv=self.cv) if batch.targets.plain else []
+        if not parts:
+            return self._defaults(), Choice()
+        y, seed = batch.classes[np.maximum(codes, 0)], rng.randint(2**31 - 1)
+        apart = {"random_state": seed, "tol": None, "verbose": 0, "unlabelled_weight": 0.0}
+        apart |= {"warm_start": False, "n_jobs": None, "engine": None}
+
+        def train(options: Options, part: Split, watch: Callable[[Any], bool]) -> MultinomialNB:
+            model = self._new(options | apart)
+            model.callback = lambda model, _: watch(model)
+            return CountClassifier.fit(model, batch.X, y, part.weights)
+
+        def score(_: Options, part: Split, model: MultinomialNB) -> np.ndarray:
+            return model.learner_.score(batch.rows, part.held)
+
+        def keep(options: Options, model: MultinomialNB, mark: Mark | None) -> None:
+            self._be(model, options, chooser.choice())
+            if mark is not None:
+                self.temperature_ = mark.safe_temperature
+
+        chooser = Chooser(parts, train, score, more_accurate, keep, of=6, verbose=self.verbose)
+        best = self._best_of(chooser, batch)
+        chosen = best.options | {"max_iter": best.best_epoch, "tol": None}
+        chosen |= {"temperature": best.mark.safe_temperature, "held_out": chooser.held_out}
+        return chosen, chooser.choice()
+
+    def _best_of(self, chooser: Chooser, batch: Batch) -> Result:
+        """Plain naive Bayes, a few small steps from the best of its priors, or all the way."""
         n = batch.n_given
-        seed, most = rng.randint(2**31 - 1), min(most_epochs(n), self.max_iter)
-        rows, y = batch.rows, batch.classes[np.maximum(codes, 0)]
-        trials: list[Trial] = []
+        most = min(most_epochs(n), self.max_iter)
+        typical = typical_count(batch.rows, batch.given)
+        start = chooser.best_of(
+            {"loss": "nll", "prior": Dirichlet(alpha * typical), "max_iter": 1} for alpha in _PLAIN
+        )
+        losses = ["ncll", "hinge"] if self.loss == "auto" else [self.loss]
 
-        def attempt(way: dict[str, Any], epochs: int, leader: Trial | None = None) -> Trial:
-            def train(part: Split, after_epoch: Any) -> Any:
-                options = self.get_params(deep=False) | way  # a callback may not be copied
-                options |= {"max_iter": epochs, "random_state": seed, "tol": None, "verbose": 0}
-                options |= {"unlabelled_weight": 0.0, "warm_start": False, "n_jobs": None}
-                options |= {"engine": None}
-                model = type(self)(**options)
-                model._step_is_ours = True
-                model.callback = lambda *_: after_epoch(model.learner_.score(rows, part.held))
-                return model.fit(batch.X, y, part.weights)
+        def discriminative() -> Iterator[Options]:
+            few = {"loss": losses[0], "prior": start.options["prior"]}
+            yield few | {"step": _step(losses[0], 1.0, n), "max_iter": min(_FEW, most)}
+            for loss in losses:
+                hinge = isinstance(resolve_loss(loss), Hinge)
+                prior = Dirichlet(strength=_HINGE) if hinge else Dirichlet()
+                step = _step(loss, _EAGER, n)
+                yield {"loss": loss, "prior": prior, "step": step, "max_iter": most}
 
-            trials.append(try_out(way, parts, leader, train))
-            return trials[-1]
-
-        typical = typical_count(rows, batch.given)
-        plain = [attempt({"loss": "nll", "prior": Dirichlet(a * typical)}, 1) for a in _PLAIN]
-        start = best_of(plain)
-        losses = ["ncll", "hinge"] if given == "auto" else [self.loss]
-        contest = [start] if given == "auto" and batch.targets.labelled.all() else []
-        way = {"loss": losses[0], "prior": start.way["prior"]}
-        contest.append(attempt(way | _step(losses[0], 1.0, n), min(_FEW, most)))
-        for loss in losses:
-            hinge = isinstance(resolve_loss(loss), Hinge)
-            way = {"loss": loss, "prior": Dirichlet(strength=_HINGE) if hinge else Dirichlet()}
-            contest.append(attempt(way | _step(loss, _EAGER, n), most, best_of(contest)))
-        best = best_of(contest)
-        return best.way | {
-            "max_iter": best.best_epoch,
-            "tol": None,
-            "temperature": best.best.safe_temperature,
-            "held_out": sum(len(part.held) for part in parts),
-            "trials": [trial.summary() for trial in trials],
-        }
+        contends = self.loss == "auto" and batch.targets.labelled.all()
+        return chooser.best_of(discriminative(), start if contends else None)
 
     # --- unlabelled rows --------------------------------------------------------------------------
 

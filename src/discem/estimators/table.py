@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -13,14 +14,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import check_number, check_plain, demand
+from .._checks import demand
 from .._kinds import savable
 from ..exceptions import EngineError, OptionError, warn
 from ..io.tables import Layout, check_table
 from ..losses import NLL, Blend, resolve_loss
 from . import _input
-from ._choice import Mark, Split, mark, splits
+from ._choice import Choice, Chooser, Mark, Options, Result, less_surprised, of_all_classes
 from ._explain import Explanation
+from ._folds import Split, check_cv, splits
 from ._input import NUMBER, is_count
 from ._lazy import by_partition, n_classes
 from ._pieces import Pieces, spreads
@@ -50,6 +52,7 @@ class FittedTable:
     """All that fitting makes of a `TableClassifier`."""
 
     chosen: dict[str, Any]
+    choice: Choice = field(default_factory=Choice)
     model: MixtureClassifier | None = None
     density: MixtureClassifier | None = None
     roles: dict[str, str] = field(default_factory=dict)
@@ -102,6 +105,9 @@ class TableClassifier(Preset):
         See `MixtureClassifier`.
     validation_fraction : float, default=0.2
         Share of the rows of each class that is held out to choose, of at most 6 000.
+    cv : None, int, splitter, iterable or array, default=None
+        What is held out instead: a number of folds, a splitter of scikit-learn, pairs of rows to
+        train on and to hold out, or the group of each row (a patient, a day).
     class_weight : dict, "balanced" or None, default=None
     unlabelled_weight : "auto" or float, default="auto"
         See `MixtureClassifier`.
@@ -115,7 +121,8 @@ class TableClassifier(Preset):
         chosen here, on a sample of the rows.
     callback : callable or None, default=None
         Called as ``callback(model, record)`` after each epoch; training stops if it returns True.
-        ``record["stage"]`` is "choice" while options are tried, then "fit", then "density".
+        ``record["stage"]`` is "choice" while options are tried, then "fit", then "density"; in a
+        choice, ``record["choice"]`` is a line that says how far it has come.
     random_state : int, RandomState or None, default=None
     verbose : int, default=0
         1 shows progress.
@@ -123,7 +130,9 @@ class TableClassifier(Preset):
     Attributes
     ----------
     chosen_ : dict
-        What was chosen, from how many held-out rows, and how each trial did on them.
+        What was chosen, and from how many held-out rows.
+    choice_ : list of dicts
+        What was tried, and how it did on the held-out rows.
     families_ : dict from column to str
         What each column was taken for, and why.
     model_ : MixtureClassifier
@@ -163,6 +172,7 @@ class TableClassifier(Preset):
         max_iter=40,
         tol=1e-3,
         validation_fraction=0.2,
+        cv=None,
         class_weight=None,
         unlabelled_weight="auto",
         total_samples=None,
@@ -184,6 +194,7 @@ class TableClassifier(Preset):
         self.max_iter = max_iter
         self.tol = tol
         self.validation_fraction = validation_fraction
+        self.cv = cv
         self.class_weight = class_weight
         self.unlabelled_weight = unlabelled_weight
         self.total_samples = total_samples
@@ -211,11 +222,8 @@ class TableClassifier(Preset):
         if fitted.density is not None:
             same = np.array_equal(fitted.density.classes_, self.classes_)
             demand(same, "its density is of other classes")
-        demand(isinstance(fitted.chosen, dict), "chosen_ is not a dict")
-        check_plain("chosen_", fitted.chosen)
-        self._check_roles()
+        self._check_chosen()
         resolve_loss(_loss_of(self.chosen_["loss"]))
-        check_number("temperature", self.chosen_["temperature"], above=0.0)
 
     # --- training ---------------------------------------------------------------------------------
 
@@ -244,6 +252,7 @@ class TableClassifier(Preset):
         self._check_options()
         pieces = X if isinstance(X, Pieces) else None
         if pieces is not None:  # a sample is what is seen of them
+            check_cv(self.cv, sampled=True)
             X, y, sample_weight = pieces.sample
         table = check_table(X)
         families = self.families
@@ -324,6 +333,7 @@ class TableClassifier(Preset):
     def _check_options(self) -> None:
         _input.check_common_options(self)
         _input.check_share("validation_fraction", self.validation_fraction)
+        check_cv(self.cv)
         if self.n_components != "auto" and not is_count(self.n_components):
             raise OptionError(
                 f"n_components={self.n_components!r} must be 'auto' or a whole number >= 1"
@@ -393,15 +403,23 @@ class TableClassifier(Preset):
         self._run(density, "density", rows, y, weights, named)
         self._fitted.density = density
 
-    def _run(self, model: MixtureClassifier, stage: str, rows: Any, y, weights, named) -> None:
+    def _run(
+        self,
+        model: MixtureClassifier,
+        stage: str,
+        rows: Any,
+        y,
+        weights,
+        named=None,
+        chooser: Chooser | None = None,
+    ) -> None:
         """Train a model; it is there, if training is interrupted, from its first epoch on."""
 
         def after_epoch(_, record) -> bool:
-            record["stage"] = stage
             if stage == "fit":
                 self._fitted.model = model
                 model.temperature_ = self.chosen_["temperature"]
-            return self._call_back(record)
+            return self._call_back(record, stage, chooser)
 
         model.callback = after_epoch
         with warnings.catch_warnings():
@@ -424,45 +442,70 @@ class TableClassifier(Preset):
 
     # --- choosing ---------------------------------------------------------------------------------
 
-    def _choose(self, choices: dict[str, Encoded], y, weights, seed: int, rng) -> None:
-        """Settle what is left at "auto" on held-out rows, one option after the other."""
+    def _choose(self, tables: dict[str, Encoded], y, weights, seed: int, rng) -> None:
+        """Settle what is left at "auto" on held-out rows."""
         options = ("n_components", "loss", "hide", "missing", "prior_strength", "temperature")
         if y.ndim == 2 or not any(getattr(self, name) == "auto" for name in options):
             return  # label sets and shares have no log-loss to judge by
-        codes = _input.encode(y, _input.find_classes(y)).codes
-        d = choices["ignore"].shape[1]
-        labelled = rng.permutation(np.flatnonzero((codes >= 0) & (weights > 0)))
-        some = np.sort(labelled[: min(_TRIED, max(_CELLS // max(d, 1), 1000))])
-        parts = splits(codes[some], weights[some], self.validation_fraction, rng)
-        if not parts or len(np.unique(codes[some])) < 2:
+        classes = _input.find_classes(y)
+        codes, columns = _input.encode(y, classes).codes, tables["ignore"].shape[1]
+        most = min(_TRIED, max(_CELLS // max(columns, 1), 1000))
+        share = self.validation_fraction
+        parts = splits(codes, weights, rng, cv=self.cv, fraction=share, most=most)
+        if not parts:
             return
-        tried = {name: rows.take(some) for name, rows in choices.items()}
-        judge = Judge(self, tried, y[some], parts, seed)
-        each = len(labelled) / len(np.unique(codes[labelled]))
+
+        def train(options: Options, part: Split, _) -> MixtureClassifier:
+            rows = part.train
+            factors = columns * len(np.unique(codes[rows])) * options["n_components"]
+            epochs = min(_epochs(len(rows), factors), self.max_iter)
+            model = self._new_model(options, seed, max_iter=epochs, n_jobs=None, verbose=0)
+            table = tables[options["missing"]].take(rows)
+            self._run(model, "choice", table, y[rows], part.weights[rows], chooser=chooser)
+            return model
+
+        def score(options: Options, part: Split, model: MixtureClassifier) -> np.ndarray:
+            views = _views(tables[options["missing"]].take(part.held), seed)
+            scores = np.stack([model.learner_.score(each) for each in views])
+            return of_all_classes(scores, model.classes_, classes)
+
+        def keep(options: Options, model: MixtureClassifier, mark: Mark | None) -> None:
+            self._fitted.model, self._fitted.choice = model, chooser.choice()
+            self._fitted.chosen |= options
+            if self.temperature == "auto" and mark is not None:
+                self.chosen_["temperature"] = mark.safe_temperature
+
+        counts = np.bincount(codes[(codes >= 0) & (weights > 0)])
+        each = counts.sum() / np.count_nonzero(counts)
         sizes = tuple(size for size in _SIZES if _MEMBERS * size <= each) or (1,)
-        way = self._defaults()
+        others = self._alternatives(tables, sizes[1:])
+        of = 1 + sum(len(values) for _, values in others)
+        chooser = Chooser(parts, train, score, less_surprised, keep, of=of, verbose=self.verbose)
+        chooser.best_of(self._candidates(sizes[0], others))
+        self._fitted.choice = chooser.choice()
+        self.chosen_["held_out"] = chooser.held_out
+
+    def _candidates(
+        self, size: int, others: list[tuple[str, tuple]]
+    ) -> Generator[Options, Result, None]:
+        """One option after the other, the rest as it was best so far."""
+        first = {name: value for name, value in self._defaults().items() if name != "temperature"}
         if self.n_components == "auto":
-            way["n_components"] = sizes[0]
-        best = judge.trial(way)
-        for name, values in self._alternatives(choices, sizes[1:]):
-            generative = isinstance(resolve_loss(_loss_of(best.way["loss"])), NLL)
+            first["n_components"] = size
+        best = yield first
+        for name, values in others:
+            generative = isinstance(resolve_loss(_loss_of(best.options["loss"])), NLL)
             if name == "hide" and generative:
                 continue  # it hides none
             for value in values:
                 if best.mark.log_loss < _CERTAIN:
-                    break
-                other = judge.trial(best.way | {name: value})
-                if other.beats(best):
-                    best = other
+                    return
+                before, best = best, (yield best.options | {name: value})
+                if best is not before:
                     break  # what is on the other side will not be better still
-        self._fitted.chosen |= best.way
-        if self.temperature == "auto":
-            self._fitted.chosen["temperature"] = best.mark.safe_temperature
-        held = sum(len(part.held) for part in parts)
-        self._fitted.chosen |= {"held_out": held, "trials": judge.summaries}
 
     def _alternatives(
-        self, choices: dict[str, Encoded], sizes: tuple[int, ...]
+        self, tables: dict[str, Encoded], sizes: tuple[int, ...]
     ) -> list[tuple[str, tuple]]:
         """What to try, of the options left at "auto", in this order."""
         found: list[tuple[str, tuple]] = []
@@ -470,7 +513,7 @@ class TableClassifier(Preset):
             found.append(("loss", ("ncll", "nll")))
         if self.n_components == "auto":
             found.append(("n_components", sizes))
-        if self.missing == "auto" and "missing" in choices["informative"].layout.code_roles:
+        if self.missing == "auto" and "missing" in tables["informative"].layout.code_roles:
             found.append(("missing", ("informative",)))
         if self.hide == "auto":
             found.append(("hide", (HIDDEN / 2,)))
@@ -586,50 +629,15 @@ def _loss_of(loss: Any) -> Any:
     return Blend(0.1) if loss == "blend" else loss
 
 
-@dataclass
-class Tried:
-    """A way to train, by the names of options, and how it did."""
-
-    way: dict[str, Any]
-    mark: Mark
-
-    def beats(self, other: Tried) -> bool:
-        """By log-loss, where the gain is more than half of its own standard error."""
-        gains = (other.mark.losses - self.mark.losses).reshape(-1, _VIEWS).mean(axis=1)
-        return bool(gains.sum() > 0.5 * np.sqrt((gains**2).sum()))
+def _epochs(n_rows: int, factors: int) -> int:
+    """Of a candidate, as many as there is time for: the first ones tell most."""
+    return max(min(_VISITS // n_rows, _WORK // (n_rows * factors), _LONGEST), _FEWEST)
 
 
-class Judge:
-    """Trains without the rows held out, and looks at these: as they are, and with cells hidden."""
-
-    def __init__(self, owner: TableClassifier, tables, y, parts: list[Split], seed: int):
-        self.owner, self.tables, self.y, self.parts, self.seed = owner, tables, y, parts, seed
-        self.summaries: list[dict[str, Any]] = []
-
-    def _epochs(self, n_rows: int, size: int) -> int:
-        """As many as there is time for: the first ones tell most."""
-        factors = self.tables["ignore"].shape[1] * len(np.unique(self.y)) * size
-        most = min(_VISITS // n_rows, _WORK // (n_rows * factors), _LONGEST)
-        return min(max(most, _FEWEST), self.owner.max_iter)
-
-    def trial(self, way: dict[str, Any]) -> Tried:
-        """How a model does that is trained this way."""
-        rows, scores, seen_parts = self.tables[way["missing"]], [], []
-        for part in self.parts:
-            train = np.flatnonzero(part.weights > 0)
-            epochs = self._epochs(len(train), way["n_components"])
-            model = self.owner._new_model(way, self.seed, max_iter=epochs, n_jobs=None)
-            weights = part.weights[train]
-            self.owner._run(model, "choice", rows.take(train), self.y[train], weights, None)
-            held = rows.take(part.held).view()
-            hide = Hider(rows.layout, HIDDEN)
-            draws = np.random.RandomState(self.seed)
-            seen = [held, *(hide(held, draws, complete=0.0) for _ in range(_VIEWS - 1))]
-            codes = np.searchsorted(model.classes_, self.y[part.held])
-            scores.append(np.concatenate([model.learner_.score(each) for each in seen]))
-            weights = np.tile(part.held_weights, _VIEWS)
-            seen_parts.append(part._replace(codes=np.tile(codes, _VIEWS), held_weights=weights))
-        found = mark(seen_parts, scores)
-        summary = way | {"log_loss": found.log_loss, "accuracy": float(found.correct.mean())}
-        self.summaries.append(summary | {"temperature": found.temperature})
-        return Tried(way, found)
+def _views(rows: Encoded, seed: int) -> Iterator[Any]:
+    """Rows held out as they are, and with cells hidden, which are the same for all candidates."""
+    held, draws = rows.view(), np.random.RandomState(seed)
+    hide = Hider(rows.layout, HIDDEN)
+    yield held
+    for _ in range(_VIEWS - 1):
+        yield hide(held, draws, complete=0.0)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import check_array, check_number, check_plain, demand
+from .._checks import check_array, demand
 from .._kinds import savable
 from ..exceptions import EngineError, InputError, OptionError
 from ..families.words import batch_of
@@ -21,10 +22,11 @@ from ..io.partitions import n_rows, some_rows
 from ..io.rows import sparse_rows
 from ..losses import NLL, Blend, Hinge, resolve_loss
 from ..priors import Dirichlet
-from ..schedules import constant, power
+from ..schedules import by_row, constant, power
 from . import _input
-from ._choice import Mark, Split, Trial, best_of, mark, most_epochs, splits, try_out
+from ._choice import Choice, Chooser, Mark, Options, Result, more_accurate, most_epochs
 from ._explain import Explanation
+from ._folds import Split, check_cv, splits
 from ._input import NUMBER, is_count, place_of
 from ._lazy import by_partition, n_classes
 from ._pieces import Pieces, spreads
@@ -64,6 +66,7 @@ class Fitted:
 
     bag: Bag
     chosen: dict[str, Any]
+    choice: Choice = field(default_factory=Choice)
     progress: np.ndarray = field(default_factory=lambda: np.zeros(3))  # of a stream
     model: MultinomialNB | None = None
     roles: dict[str, str] = field(default_factory=dict)
@@ -124,6 +127,9 @@ class TextClassifier(Preset):
         Hash words into so many columns instead of keeping a vocabulary: memory is then bounded.
     validation_fraction : float, default=0.2
         Share of the documents of each class that is held out to choose, of at most 50 000.
+    cv : None, int, splitter, iterable or array, default=None
+        What is held out instead: a number of folds, a splitter of scikit-learn, pairs of documents
+        to train on and to hold out, or the group of each document (a thread, an author).
     class_weight : dict, "balanced" or None, default=None
     unlabelled_weight : "auto" or float, default="auto"
         How much documents without a label have to say in `fit`, see `MultinomialNB`.
@@ -144,8 +150,9 @@ class TextClassifier(Preset):
     Attributes
     ----------
     chosen_ : dict
-        What was chosen (loss, weighting, epochs, temperature), from how many held-out documents,
-        and how each trial did on them.
+        What was chosen (loss, weighting, epochs, temperature), from how many held-out documents.
+    choice_ : list of dicts
+        What was tried, and how it did on the held-out documents.
     model_ : MultinomialNB
         The model of the weighted words.
     vocabulary_ : dict
@@ -190,6 +197,7 @@ class TextClassifier(Preset):
         max_features=None,
         n_features=None,
         validation_fraction=0.2,
+        cv=None,
         class_weight=None,
         unlabelled_weight="auto",
         total_samples=None,
@@ -216,6 +224,7 @@ class TextClassifier(Preset):
         self.max_features = max_features
         self.n_features = n_features
         self.validation_fraction = validation_fraction
+        self.cv = cv
         self.class_weight = class_weight
         self.unlabelled_weight = unlabelled_weight
         self.total_samples = total_samples
@@ -242,12 +251,9 @@ class TextClassifier(Preset):
         same = len(fitted.bag) == self.model_.n_features_in_
         demand(same, "its words are not those of its model")
         check_array("progress", fitted.progress, (3,))
-        demand(isinstance(fitted.chosen, dict), "chosen_ is not a dict")
-        check_plain("chosen_", fitted.chosen)
-        self._check_roles()
+        self._check_chosen()
         resolve_loss(self.chosen_["loss"])
         demand(self.chosen_["weighting"] in WEIGHTINGS, "chosen_ has an unknown weighting")
-        check_number("temperature", self.chosen_["temperature"], above=0.0)
 
     # --- training ---------------------------------------------------------------------------------
 
@@ -275,6 +281,7 @@ class TextClassifier(Preset):
         self._check_options()
         bag, pieces, labels = self._new_bag(), None, None
         if isinstance(X, Pieces):  # a sample is what is seen of them
+            check_cv(self.cv, sampled=True)
             labels = X.labels()
             pieces = count_pieces(X, bag, self._teaches())
             X, y, sample_weight = pieces.sample._replace(X=bag.arrange(pieces.sample.X))
@@ -286,17 +293,19 @@ class TextClassifier(Preset):
         if not weights[~unlabelled].any():
             raise InputError("sample_weight is zero for every labelled document")
         others = some_rows(documents, np.flatnonzero(unlabelled & (weights > 0)))
-        documents = some_rows(documents, np.flatnonzero(~unlabelled))
-        y, weights = y[~unlabelled], weights[~unlabelled]
+        taught, given = np.flatnonzero(~unlabelled), (y, weights)
+        documents = some_rows(documents, taught)
+        y, weights = y[taught], weights[taught]
         counts = bag.learn(documents) if pieces is None else documents
-        before, trial = getattr(self, "_fitted", None), None
+        before = getattr(self, "_fitted", None)
         try:
             self._fitted = Fitted(bag, self._defaults())
             rng = check_random_state(self.random_state)
             classes = _input.find_classes(y) if labels is None else labels.classes
             silent = n_rows(others) > 0
             heard = silent and self.unlabelled_weight != 0
-            trial, epochs = self._choose(counts, y, classes, weights, heard, rng)
+            parts = [each.among(taught) for each in self._parts(*given, classes, rng)]
+            epochs = self._choose(counts, y, len(classes), parts, heard, rng)
             rows: Any = self._weigh(counts)
             size = Size.of(rows, weights)
             if pieces is not None:
@@ -304,15 +313,12 @@ class TextClassifier(Preset):
                 rows = pieces.map(weigh)
                 size = size_of(rows, self._teaches())
             model = self._new_model(self.chosen_["loss"], size, len(classes), epochs, rng)
-            self._fitted.model = model
             if silent and pieces is None:
                 rows = sp.vstack([rows, self._weigh(bag.count(others))], format="csr")
                 y = with_missing(y, len(others))
                 weights = np.concatenate([weights, np.ones(len(others))])
-            self._run(model, "fit", rows, y if named is None else _input.Shares(y, named), weights)
+            self._run(model, rows, y if named is None else _input.Shares(y, named), weights)
         except (KeyboardInterrupt, EngineError):
-            if trial is not None and not (self._fitted.is_trained and self.model_.n_iter_):
-                self._settle(trial.way, trial.model, trial.best)
             if self._fitted.is_trained:
                 self.model_.temperature_ = self.chosen_["temperature"]
             else:
@@ -407,6 +413,7 @@ class TextClassifier(Preset):
         if self.prior != "auto" and not isinstance(self.prior, Dirichlet):
             raise OptionError(f"prior={self.prior!r} must be 'auto' or a Dirichlet(...)")
         _input.check_share("validation_fraction", self.validation_fraction)
+        check_cv(self.cv)
         _input.check_unlabelled_weight(self.unlabelled_weight)
         if self.loss != "auto":
             resolve_loss(self.loss)
@@ -455,6 +462,8 @@ class TextClassifier(Preset):
         if isinstance(kind, Blend) and kind.kappa > 0:  # its NLL part is a running average
             first = settings["step"](1.0)
             settings["step"] = power(first, 1.0 / (kind.kappa * first), 1.0)
+        if "step" in settings and rng is not None:
+            settings["step"] = by_row(settings["step"])
         if self.prior != "auto":
             settings["prior"] = self.prior
         return MultinomialNB(
@@ -471,93 +480,86 @@ class TextClassifier(Preset):
             verbose=self.verbose,
         )
 
-    def _run(self, model: MultinomialNB, stage: str, rows, y, weights, judge=None) -> None:
-        """Train; `judge` looks at the model after each epoch and may say that it is enough."""
+    def _run(
+        self,
+        model: MultinomialNB,
+        rows,
+        y,
+        weights,
+        watch: Callable[[Any], bool] | None = None,
+        chooser: Chooser | None = None,
+    ) -> None:
+        """Train the model, or a candidate that is watched and perhaps stopped."""
+        stage = "fit" if watch is None else "choice"
 
         def after_epoch(_, record) -> bool:
-            record["stage"] = stage
-            enough = judge is not None and judge()
+            if watch is None:
+                self._fitted.model = model
+            enough = watch is not None and watch(model)
             if model is self.model_:
                 model.temperature_ = self.chosen_["temperature"]
-            return self._call_back(record) or enough
+            return self._call_back(record, stage, chooser) or enough
 
-        model.callback, model._step_is_ours = after_epoch, True
+        model.callback = after_epoch
         try:
             model.fit(rows, y, weights)
         finally:
-            model.callback, model._step_is_ours = None, False
+            model.callback = None
 
     # --- choosing ---------------------------------------------------------------------------------
 
-    def _choose(
-        self, counts, y, classes, weights, unlabelled: bool, rng
-    ) -> tuple[Trial | None, int]:
-        """Settle what is left at "auto" on held-out documents; return the best trial and epochs.
-
-        The losses are tried with the first weighting, then the other weighting with the best loss.
-        """
-        most = self._most_epochs(counts.shape[0])
+    def _parts(self, y, weights, classes, rng) -> list[Split]:
+        """What is held out to settle what is left at "auto"."""
         fixed = "auto" not in (self.loss, self.weighting, self.temperature, self.max_iter)
         if fixed or y.ndim == 2:  # label sets and shares have no accuracy to judge by
-            return None, most
+            return []
         codes = _input.encode(y, classes).codes
-        parts = splits(codes, weights, self.validation_fraction, rng)
+        return splits(codes, weights, rng, cv=self.cv, fraction=self.validation_fraction)
+
+    def _choose(self, counts, y, K: int, parts: list[Split], unlabelled: bool, rng) -> int:
+        """Settle what is left at "auto" on held-out documents; return how many epochs to train."""
+        most = self._most_epochs(counts.shape[0])
         if not parts:
-            return None, most
+            return most
+
+        @lru_cache(1)
+        def weigh(weighting: str) -> sp.csr_matrix:
+            return self.bag_.weigh(counts, weighting, self.length)
+
+        def train(options: Options, part: Split, watch: Callable[[Any], bool]) -> MultinomialNB:
+            rows = weigh(options["weighting"])
+            model = self._new_model(options["loss"], Size.of(rows, part.weights), K, most, rng)
+            model.set_params(n_jobs=None, verbose=0)  # the choice does not depend on threads
+            self._run(model, rows, y, part.weights, watch, chooser)
+            return model
+
+        def score(options: Options, part: Split, model: MultinomialNB) -> np.ndarray:
+            return model.learner_.score(sparse_rows(weigh(options["weighting"])), part.held)
+
+        def keep(options: Options, model: MultinomialNB, mark: Mark | None) -> None:
+            self._fitted.model, self._fitted.choice = model, chooser.choice()
+            self._fitted.chosen |= options
+            if self.temperature == "auto" and mark is not None:
+                self.chosen_["temperature"] = mark.temperature
+            model.temperature_ = self.chosen_["temperature"]
+
+        candidates = self._candidates(unlabelled)
+        chooser = Chooser(parts, train, score, more_accurate, keep, of=4, verbose=self.verbose)
+        best = chooser.best_of(candidates)
+        self._fitted.choice = chooser.choice()
+        self.chosen_["held_out"] = chooser.held_out
+        return len(best.marks) + 1 if self.max_iter == "auto" else most  # there is more to learn
+
+    def _candidates(self, unlabelled: bool) -> Generator[Options, Result, None]:
+        """The losses with the first weighting, then the other weighting with the best loss."""
         losses = [self.loss]
         if self.loss == "auto":  # unlabelled documents are for a model that tells apart
             losses = ["hinge", "ncll"] if unlabelled else ["hinge", "ncll", "nll"]
-        plans = [(loss, self.chosen_["weighting"]) for loss in losses]
+        first = self.chosen_["weighting"]
+        for loss in losses:
+            best = yield {"loss": loss, "weighting": first}
         if self.weighting == "auto":
-            plans.append(("best", "presence"))
-        summaries = []
-        best: Trial | None = None
-        for loss, weighting in plans:
-            loss = self.chosen_["loss"] if loss == "best" else loss
-            rows = self.bag_.weigh(counts, weighting, self.length)
-            way = {"loss": loss, "weighting": weighting}
-            trial = self._try(way, rows, y, len(classes), parts, most, best, rng)
-            summaries.append(trial.summary())
-            best = trial if best is None else best_of([best, trial])
-            self._settle(best.way, best.model, best.best)
-        self._fitted.chosen |= {
-            "held_out": sum(len(part.held) for part in parts),
-            "trials": summaries,
-        }
-        if best is None or self.max_iter != "auto":
-            return best, most
-        return best, len(best.marks) + 1  # there is more to learn from now
-
-    def _try(
-        self, way: dict[str, Any], rows, y, K: int, parts: list[Split], most: int, best, rng
-    ) -> Trial:
-        """Train on the documents not held out, and mark the models after each epoch."""
-
-        def train(part: Split, after_epoch) -> MultinomialNB:
-            size = Size.of(rows, part.weights)
-            model = self._new_model(way["loss"], size, K, most, rng)
-            model.n_jobs = None  # so that the choice does not depend on it
-            if best is None:  # what is there if training is interrupted
-                self._settle(way, model)
-
-            def judge() -> bool:
-                scores = model.learner_.score(sparse_rows(rows), part.held)
-                if best is None:
-                    self._settle(way, model, mark([part], [scores]))
-                return after_epoch(scores)
-
-            self._run(model, "choice", rows, y, part.weights, judge)
-            return model
-
-        return try_out(way, parts, best, train)
-
-    def _settle(self, way: dict[str, Any], model: MultinomialNB, mark: Mark | None = None) -> None:
-        """Let this be the model: what there is if training is interrupted."""
-        self._fitted.model = model
-        self._fitted.chosen |= way
-        if self.temperature == "auto" and mark is not None:
-            self.chosen_["temperature"] = mark.temperature
-        self.model_.temperature_ = self.chosen_["temperature"]
+            yield best.options | {"weighting": "presence"}
 
     # --- prediction -------------------------------------------------------------------------------
 

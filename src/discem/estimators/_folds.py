@@ -1,0 +1,133 @@
+"""Which rows are held out to choose by: a share of each class, or what the option `cv` says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..exceptions import OptionError
+from ._input import by_class, is_count
+
+MOST = 50_000  # rows that take part in choosing: more would hardly change the choice
+ENOUGH = 200  # rows held out; where there are fewer, others are held out in turn
+
+Pair = tuple[np.ndarray, np.ndarray]  # rows to train on, and rows held out
+
+
+class Split(NamedTuple):
+    """Rows to train on, by weight, and rows to judge by."""
+
+    weights: np.ndarray  # (n,) zero for rows not to train on
+    held: np.ndarray  # rows held out
+    codes: np.ndarray  # place of the class of each of them
+    held_weights: np.ndarray
+
+    @property
+    def train(self) -> np.ndarray:
+        """The rows to train on."""
+        return np.flatnonzero(self.weights > 0)
+
+    def among(self, rows: np.ndarray) -> Split:
+        """The same where only these rows are left; they are in order."""
+        held = np.searchsorted(rows, self.held)
+        return self._replace(weights=self.weights[rows], held=held)
+
+
+def splits(
+    codes: np.ndarray,
+    weights: np.ndarray,
+    rng,
+    *,
+    cv: Any = None,
+    fraction: float = 0.2,
+    most: int = MOST,
+) -> list[Split]:
+    """Hold out labelled rows of a weight, `most` of them taking part.
+
+    Without `cv` it is a share of each class; again and again where rows are few. The only row of a
+    class is never held out. What is held out has a class that is trained on. None where there is
+    nothing to hold out.
+    """
+    some = rng.permutation(np.flatnonzero((weights > 0) & (codes >= 0)))[:most]
+    pairs = (
+        _folds(by_class(some, codes, rng), codes, cv, fraction)
+        if cv is None or is_count(cv)
+        else _as_told(np.sort(some), codes, cv, max(round(1.0 / fraction), 2))
+    )
+    found = []
+    for train, held in pairs:
+        held = held[np.isin(codes[held], codes[train])]
+        if len(held) and len(np.unique(codes[train])) > 1:
+            kept = np.zeros(len(codes))
+            kept[train] = weights[train]
+            found.append(Split(kept, held, codes[held], weights[held]))
+    if cv is not None and not found:
+        raise OptionError("cv holds out no row whose class is trained on beside another")
+    return found
+
+
+def check_cv(cv: Any, sampled: bool = False) -> None:
+    """See that the option can say what to hold out; of a sample of the rows only a number can."""
+    told = not isinstance(cv, str | bytes | dict) and (hasattr(cv, "split") or np.iterable(cv))
+    if not (cv is None or (is_count(cv) and cv > 1) or told):
+        raise OptionError(
+            f"cv={cv!r} must be None, a number of folds, a splitter of scikit-learn, pairs of rows "
+            "to train on and rows to hold out, or a group for each row"
+        )
+    if told and sampled:
+        raise OptionError("cv: options are chosen on a sample of these rows; give a number")
+
+
+def _folds(order: np.ndarray, codes: np.ndarray, cv: int | None, fraction: float) -> Iterator[Pair]:
+    """All of `cv` folds, or as many as it takes to judge by enough rows."""
+    folds = cv or max(round(1.0 / fraction), 2)
+    fold = np.arange(len(order)) % folds
+    fold[np.bincount(codes[order])[codes[order]] == 1] = -1
+    wanted = cv or min(-(-ENOUGH * folds // max(len(order), 1)), folds)
+    for each in range(wanted):
+        yield order[fold != each], order[fold == each]
+
+
+def _as_told(rows: np.ndarray, codes: np.ndarray, cv: Any, folds: int) -> Iterator[Pair]:
+    """What a splitter makes of the rows, or pairs, or groups."""
+    try:
+        if hasattr(cv, "split"):
+            for train, held in cv.split(np.zeros((len(rows), 1)), codes[rows]):
+                yield rows[train], rows[held]
+            return
+        cv = list(cv)
+        if cv and not isinstance(cv[0], list | tuple | np.ndarray):
+            yield from _by_group(rows, _groups(cv, len(codes)), folds)
+            return
+        for train, held in (map(_numbers, pair) for pair in cv):
+            yield rows[np.isin(rows, train)], rows[np.isin(rows, held)]
+    except (TypeError, ValueError) as error:
+        raise OptionError(f"cv: {error}") from error
+
+
+def _numbers(rows: Any) -> np.ndarray:
+    rows = np.asarray(rows)
+    if rows.ndim != 1 or (rows.dtype.kind not in "iu" and len(rows)) or np.any(rows < 0):
+        raise ValueError("rows of a pair are their numbers, from 0 on")
+    return rows
+
+
+def _groups(cv: list[Any], n: int) -> np.ndarray:
+    """The number of the group of each row."""
+    if len(cv) != n:
+        raise ValueError(f"{len(cv)} groups, one for each row, but there are {n} rows")
+    return np.unique(np.asarray(cv), return_inverse=True)[1]
+
+
+def _by_group(rows: np.ndarray, groups: np.ndarray, folds: int) -> Iterator[Pair]:
+    """Rows of a group are held out together, with those of other groups in folds of like size."""
+    from sklearn.model_selection import GroupKFold
+
+    own = groups[rows]
+    folds = min(folds, len(np.unique(own)))
+    if folds < 2:
+        raise ValueError("all labelled rows are of one group; there must be two at least")
+    for train, held in GroupKFold(folds).split(own, groups=own):
+        yield rows[train], rows[held]

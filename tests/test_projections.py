@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from discem import Check, Interior, NormalBetaPrime, PaperNormalGamma
 from discem.exceptions import OptionError
-from discem.families import FAMILIES, family_of, gaussian
+from discem.families import FAMILIES, _inside, family_of
 from discem.models import Moves
 from discem.projections import check_projection
 
@@ -133,7 +133,7 @@ def test_the_interior_fraction_is_the_largest(share, n, s, v):
         variance = (c * (1 + f * v) - f * f * s * s) / (c * c)
         return min(c, variance) - (1 - share)
 
-    f = float(gaussian._fractions(share, *(np.array([[each]]) for each in (n, s, v)))[0, 0])
+    f = float(_inside.fractions(share, *(np.array([[each]]) for each in (n, s, v)))[0, 0])
     assert 0 < f <= 1
     assert min(slack(part * f) for part in np.linspace(0, 1 - 1e-7, 50)) > -1e-6
     if f < 1:

@@ -134,7 +134,7 @@ def _completed(prior: NormalWishart, tally: Moments, shift, scale, within) -> No
             f"prior: covariance must be a positive definite matrix of {d} columns"
         ) from error
     strength = prior.nu_covariance
-    strength = strength_of(d) if strength is None else float(strength)
+    strength = prior.strength * strength_of(d) if strength is None else float(strength)
     return NormalWishart(float(prior.nu_mean), strength, mean, covariance)
 
 

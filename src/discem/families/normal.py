@@ -121,9 +121,9 @@ class NormalFamily(Family):
     def perturbed(self, block, components, rng):
         """Means move about, by a deviation of theirs or so."""
         mean = block.values["mean"].copy()
-        variance = np.diagonal(block.values["covariance"]).T
+        spread = np.broadcast_to(covariances(block), (len(mean), *mean.shape))
         off = rng.normal(size=(len(mean), len(components)))
-        mean[:, components] += off * np.sqrt(variance[:, components])
+        mean[:, components] += off * np.sqrt(np.diagonal(spread).T[:, components])
         return block._replace(values=block.values | {"mean": mean})
 
     # --- the state --------------------------------------------------------------------------------
@@ -178,13 +178,16 @@ class NormalFamily(Family):
 
     def check_prior(self, prior):
         nu = prior.nu_covariance
-        if not (prior.nu_mean >= 0 and (nu is None or nu > 0)):
-            raise OptionError(f"prior={prior!r}: nu_mean must be >= 0 and nu_covariance > 0")
+        positive = prior.strength > 0 if nu is None else nu > 0
+        if not (prior.nu_mean >= 0 and positive):
+            raise OptionError(
+                f"prior={prior!r}: nu_mean must be >= 0, nu_covariance and strength > 0"
+            )
 
     def complete_prior(self, prior, rows, parts, components=1.0):
         if prior.nu_covariance is not None:
             return prior
-        strength = _moments.strength_of(rows.values.shape[1], components)
+        strength = prior.strength * _moments.strength_of(rows.values.shape[1], components)
         return prior._replace(nu_covariance=strength)
 
     def prior_of_components(self, prior, by_class, by_component):

@@ -128,6 +128,7 @@ def _completed(prior: NormalWishart, tally: Moments, shift, scale, within) -> No
     try:
         covariance = np.broadcast_to(np.asarray(given, dtype=np.float64), (d, d))
         covariance = covariance / scale / scale[:, None]
+        covariance = 0.5 * (covariance + covariance.T)
         np.linalg.cholesky(covariance)
     except (ValueError, np.linalg.LinAlgError) as error:
         raise OptionError(

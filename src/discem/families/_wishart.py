@@ -18,7 +18,8 @@ from ._inside import fractions
 WIDE = 1e75  # the furthest mean that a factor may have
 _COUNT = 1e-50  # .. and the least count
 _FAR = 1e150  # steps beyond have no direction
-_RIDGES = (1e-12, 1e-9, 1e-6, 1e-3, 1.0)  # of variances, against rounding
+_RIDGES = (0.0, 1e-12, 1e-9, 1e-6, 1e-3, 1.0)  # shares of variances, against rounding
+_LEAST = 1e-290  # .. and a variance that is a number
 
 
 def first(array: Any) -> Any:
@@ -31,21 +32,27 @@ def last(array: Any) -> Any:
     return namespace_of(array).moveaxis(array, 0, -1)
 
 
-def rooted(covariance: Any) -> Any:
-    """Lower triangles whose squares are covariances, which may be singular by rounding."""
+def definite(covariance: Any) -> tuple[Any, Any]:
+    """Covariances, which may be singular by rounding, with as much of a ridge as they need.
+
+    Returns lower triangles whose squares they are, too.
+    """
     xp = namespace_of(covariance)
-    try:
-        return xp.linalg.cholesky(covariance)
-    except (np.linalg.LinAlgError, RuntimeError):
-        pass
     one = xp.eye(covariance.shape[-1], dtype=covariance.dtype, device=covariance.device)
-    variance = xp.sum(covariance * one, axis=-1)[..., None] * one
-    for ridge in _RIDGES[:-1]:
+    for ridge in _RIDGES:
         try:
-            return xp.linalg.cholesky(covariance + ridge * variance)
+            if ridge:
+                variance = xp.abs(xp.sum(covariance * one, axis=-1))[..., None] * one
+                covariance = (1.0 - ridge) * covariance + ridge * variance + _LEAST * one
+            return covariance, xp.linalg.cholesky(covariance)
         except (np.linalg.LinAlgError, RuntimeError):
             continue
-    return xp.sqrt(xp.abs(variance) + 1e-300 * one)
+    return one, one
+
+
+def rooted(covariance: Any) -> Any:
+    """Lower triangles whose squares are covariances, which may be singular by rounding."""
+    return definite(covariance)[1]
 
 
 # --- steps ----------------------------------------------------------------------------------------

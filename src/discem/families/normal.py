@@ -306,10 +306,9 @@ def inverses(covariance: Any, there: Any) -> tuple[Any, Any]:
     both = (there[:, :, None] * there[:, None, :])[:, None, :, :]
     one = xp.eye(there.shape[1], dtype=there.dtype, device=there.device)
     full = covariance[None, ...] * both + (one * (1.0 - there)[:, :, None])[:, None, :, :]
-    root = _wishart.rooted(full)
+    full, root = _wishart.definite(full)
     diagonal = xp.sum(root * one, axis=-1)
-    half = xp.linalg.inv(root) * there[:, None, None, :]
-    return xp.matrix_transpose(half) @ half, 2.0 * xp.sum(xp.log(diagonal), axis=-1)
+    return xp.linalg.inv(full) * both, 2.0 * xp.sum(xp.log(diagonal), axis=-1)
 
 
 def precisions(covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:

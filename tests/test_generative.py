@@ -11,6 +11,8 @@ from discem.losses import NLL
 every_family = pytest.mark.parametrize("family", FAMILIES)
 FAINT = {"gaussian": {"nu_mean": 1e-9, "nu_variance": 1e-9}, "words": {"alpha": 1e-9}}
 FAINT["lognormal"] = FAINT["gaussian"]
+FAINT["normal"] = {"nu_mean": 1e-9, "nu_covariance": 1e-9}
+FAINT["tied"] = {"nu_mean": 1e-9, "covariance": 4.0 * np.eye(3) + 1.0}
 
 
 def faint(family):

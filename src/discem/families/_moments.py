@@ -106,6 +106,7 @@ def start(prior: NormalWishart, tally: Moments, total: float, init: str, stream:
     spread = tally.covariance * unit * unit[:, None] + off[:, None] * off
     sums = known * spread + prior.nu_mean * back[:, None] * back
     sums = (sums + prior.nu_covariance * covariance) / (known + prior.nu_covariance)
+    sums = 0.5 * (sums + sums.swapaxes(0, 1))
     incomplete = np.ptp(known, axis=(0, 1)) > 0
     for k in np.flatnonzero(incomplete):
         sums[:, :, k] = mended(sums[:, :, k])
@@ -117,7 +118,8 @@ def mended(covariance: np.ndarray) -> np.ndarray:
     deviation = np.sqrt(np.maximum(np.diagonal(covariance), 1e-300))
     unit = deviation * deviation[:, None]
     values, vectors = np.linalg.eigh(covariance / unit)
-    return (vectors * np.maximum(values, _FLATTEST)) @ vectors.T * unit
+    lifted = (vectors * np.maximum(values, _FLATTEST)) @ vectors.T
+    return 0.5 * (lifted + lifted.T) * unit
 
 
 def _completed(prior: NormalWishart, tally: Moments, shift, scale, within) -> NormalWishart:

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._arrays import beside, namespace_of
 
-AT_ONCE = 1 << 22  # numbers of inverses to keep at a time
+_AT_ONCE = 1 << 22  # numbers of inverses to keep at a time
 
 
 class Grouped(NamedTuple):
@@ -23,6 +23,11 @@ class Grouped(NamedTuple):
     row: Any  # (G * size,) the row of each place; n where there is none
     base: Any  # (n,) ln h(x): what all components share; None is 0
     memo: list[Any]  # what was last worked out of it, and of which state
+
+    def slabs(self, size: int) -> list[slice]:
+        """Some groups at a time, of each of which so many numbers are kept."""
+        n_groups, most = self.there.shape[0], max(_AT_ONCE // max(size, 1), 1)
+        return [slice(i, min(i + most, n_groups)) for i in range(0, n_groups, most)]
 
     def by_place(self, numbers: Any) -> Any:
         """Numbers of rows, (n, K), as those of places, (K, G, size); zero where there is no row."""

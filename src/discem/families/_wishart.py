@@ -28,8 +28,14 @@ def first(array: Any) -> Any:
 
 
 def last(array: Any) -> Any:
-    """The axis of components last."""
-    return namespace_of(array).moveaxis(array, 0, -1)
+    """The axis of components last, in one piece."""
+    moved = namespace_of(array).moveaxis(array, 0, -1)
+    return np.ascontiguousarray(moved) if isinstance(moved, np.ndarray) else moved
+
+
+def symmetric(matrices: Any) -> Any:
+    """Matrices, without what rounding has made of them."""
+    return 0.5 * (matrices + namespace_of(matrices).matrix_transpose(matrices))
 
 
 def definite(covariance: Any) -> tuple[Any, Any]:
@@ -76,7 +82,7 @@ def moved(block: Block, found: Any, step: Step, landed: Any) -> tuple[Block, int
     new, shift, S, short = landed(step, count, S, to_count, to_sum, to_square)
     values = {
         "mean": xp.clip(mean + shift.T, -WIDE, WIDE),
-        "covariance": last(0.5 * (S + xp.matrix_transpose(S))),
+        "covariance": last(symmetric(S)),
     }
     # the mass lacks what steps were shortened by
     beyond = xp.where(short, new - count - to_count, xp.zeros_like(count))
@@ -93,7 +99,7 @@ def land_inside(step: Step, count: Any, S: Any, to_count: Any, to_sum: Any, to_s
     size = xp.sqrt(xp.sum(s * s, axis=-1))
     lowest = -xp.sqrt(xp.sum(v * v, axis=(-2, -1)))
     if not xp.all(_keeps(share, n, size, lowest)):
-        lowest = xp.linalg.eigvalsh(0.5 * (v + xp.matrix_transpose(v)))[:, 0]
+        lowest = xp.linalg.eigvalsh(symmetric(v))[:, 0]
     short = ~_keeps(share, n, size, lowest)
     f = xp.where(short, fractions(share, n, size, lowest), xp.ones_like(n))
     stays = short & (f == 0.0)  # a step beyond all bounds has no direction
@@ -135,7 +141,7 @@ def land_check(step: Step, count: Any, S: Any, to_count: Any, to_sum: Any, to_sq
     square = (count[:, None, None] * S + to_square) / kept[:, None, None]
     square = square - shift[:, :, None] * shift[:, None, :]
     square = xp.where(xp.isfinite(square), xp.clip(square, -_FAR, _FAR), xp.zeros_like(square))
-    values, vectors = xp.linalg.eigh(0.5 * (square + xp.matrix_transpose(square)))
+    values, vectors = xp.linalg.eigh(symmetric(square))
     least = (floor / kept)[:, None] + 1e-12 * xp.max(xp.abs(values), axis=1, keepdims=True)
     short = low | xp.any(values < least, axis=1)
     values = xp.maximum(values, least)
@@ -164,7 +170,7 @@ def values_of(block: Block, free: dict[str, Any]) -> dict[str, Any]:
     root = white @ C
     return {
         "mean": white @ free["mean"],
-        "covariance": last(root @ xp.matrix_transpose(root)),
+        "covariance": last(symmetric(root @ xp.matrix_transpose(root))),
     }
 
 

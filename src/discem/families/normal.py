@@ -22,7 +22,7 @@ from ..priors import NormalWishart
 from ..projections import Check
 from . import _moments, _units, _wishart
 from ._family import Accepts, Block, Family, register
-from ._patterns import AT_ONCE, Grouped, group
+from ._patterns import Grouped, group
 
 FARTHEST = 1e60  # units: squares of squares of what is further out would overflow
 _LOG_ROOT = float(0.5 * np.log(2 * np.pi))
@@ -53,6 +53,15 @@ class NormalFamily(Family):
 
     def read(self, block, rows: DenseRows):
         return group(rows.values, block.fixed["shift"], block.fixed["scale"], FARTHEST, rows.base)
+
+    def table(self, block):
+        """Theta = (S^-1 m, -S^-1 / 2), as rows want it that have all cells."""
+        xp, mean = namespace_of(block.mass), block.values["mean"].T
+        precision = xp.linalg.inv(xp.moveaxis(covariances(block), -1, 0))
+        slope = (precision @ mean[:, :, None])[:, :, 0]
+        curve = -0.5 * xp.reshape(precision, (precision.shape[0], -1))
+        theta = [slope.T, curve.T] if "covariance" in block.values else [slope.T]
+        return xp.concat(theta, axis=0), None
 
     def scores(self, block, batch):
         xp, unit = namespace_of(block.mass), log_units(block)
@@ -281,8 +290,7 @@ def _solve(block: Block, batch: Grouped) -> list[Solved] | Any:
     if batch.memo and batch.memo[0] is block.values:
         return batch.memo[1]
     d, K = block.values["mean"].shape
-    size = max(AT_ONCE // max(K * d * d, 1), 1)
-    slabs = [slice(i, i + size) for i in range(0, batch.there.shape[0], size)]
+    slabs = batch.slabs(K * d * d)
     solved = (_solved(block, batch, some) for some in slabs)
     if len(slabs) > 1:
         return solved

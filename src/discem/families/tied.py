@@ -14,7 +14,7 @@ import numpy as np
 from .._arrays import count_true, namespace_of
 from . import _moments, _wishart
 from ._family import Block, register
-from ._patterns import AT_ONCE, Grouped, group
+from ._patterns import Grouped, group
 from .normal import FARTHEST, NormalFamily, inverses, log_units, moments, precisions
 
 
@@ -26,10 +26,6 @@ class Linear(NamedTuple):
     base: Any  # (G, size) the score of a mean of 0
     far: Any  # (G, size) x' y
     inverse: Any  # (G, d, d) S_oo^-1; None where that is too much to keep
-
-    @property
-    def n_groups(self) -> int:
-        return self.rows.there.shape[0]
 
 
 class TiedFamily(NormalFamily):
@@ -44,7 +40,7 @@ class TiedFamily(NormalFamily):
         xp, fixed = namespace_of(block.mass), block.fixed
         grouped = group(rows.values, fixed["shift"], fixed["scale"], FARTHEST, rows.base)
         y, normalizers, kept = [], [], []
-        for some in _slabs(block, grouped):
+        for some in grouped.slabs(rows.values.shape[1] ** 2):
             inverse, log_det = _inverses(block, grouped, some)
             y.append(grouped.cells[some, ...] @ inverse)
             normalizers.append(0.5 * log_det + grouped.there[some, :] @ log_units(block))
@@ -85,8 +81,9 @@ class TiedFamily(NormalFamily):
         change = seen - step.decay / step.slowness * count
         to_sum = prior.covariance @ sums + pull * (prior.mean[:, None] - mean)
         new, short = step.projection.positive(count, change, step.floor)
-        shorter = xp.where(short, xp.abs((new - count) / change), xp.ones_like(count))
-        mean = mean + xp.clip(shorter, None, 1.0) * to_sum / new
+        taken = (new - count) / xp.where(short, change, xp.ones_like(change))
+        taken = xp.where(short, xp.clip(xp.abs(taken), 0.0, 1.0), xp.ones_like(count))
+        mean = mean + taken * to_sum / new
         gained = xp.sum(xp.where(short, new - count + seen - change, seen))[None]
         mass, _ = step.projection.positive(
             block.mass, gained - step.decay * block.mass, step.floor
@@ -155,12 +152,6 @@ class TiedFamily(NormalFamily):
         return np.asarray(X, dtype=np.float64)
 
 
-def _slabs(block: Block, rows: Grouped) -> list[slice]:
-    """Groups, so many at a time that their inverses are not too much memory."""
-    size = max(AT_ONCE // max(rows.cells.shape[-1] ** 2, 1), 1)
-    return [slice(i, i + size) for i in range(0, rows.there.shape[0], size)]
-
-
 def _inverses(block: Block, rows: Grouped, some: slice) -> tuple[Any, Any]:
     inverse, log_det = inverses(block.prior.covariance[None, ...], rows.there[some, :])
     return inverse[:, 0, :, :], log_det[:, 0]
@@ -171,7 +162,8 @@ def _means(block: Block, batch: Linear) -> Any:
     mean = block.values["mean"]
     if batch.inverse is not None:
         return batch.inverse @ mean
-    parts = [_inverses(block, batch.rows, some)[0] @ mean for some in _slabs(block, batch.rows)]
+    slabs = batch.rows.slabs(mean.shape[0] ** 2)
+    parts = [_inverses(block, batch.rows, some)[0] @ mean for some in slabs]
     return namespace_of(mean).concat(parts, axis=0)
 
 

@@ -84,7 +84,7 @@ def test_mixtures_learn(family, projection, batch):
     X, y, model = mixture(family, average=True)
     start = perturbed(model, np.arange(6), np.random.default_rng(0))
     before = tiny.run(start, X, y, "ncll", 0.0)[1][3]
-    trained = tiny.learner(start, NCLL(), constant(0.05), 60, batch, projection)
+    trained = tiny.learner(start, NCLL(), constant(0.02), 60, batch, projection)
     for _ in range(3):
         tiny.learn(trained, X, y)
     assert np.isfinite(tiny.flat(trained.state)).all()

@@ -188,7 +188,9 @@ def _expected(block, X):
             gain = own[:, o] @ np.linalg.inv(own[np.ix_(o, o)])
             mean = m[:, k] + gain @ (x[o] - m[o, k])
             square = own - gain @ own[o] + np.outer(mean, mean)
-            parts.append(np.concatenate([mean, square.ravel()][: 1 + ("covariance" in block.values)]))
+            parts.append(
+                np.concatenate([mean, square.ravel()][: 1 + ("covariance" in block.values)])
+            )
         found.append(np.stack(parts, axis=1))
     return np.array(found)
 

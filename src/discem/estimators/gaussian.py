@@ -44,6 +44,8 @@ class GaussianClassifier(MixtureClassifier):
         Steps at most.
     tol : float or None, default=1e-3
         Stop when no more than this is left to gain, in nats a row. None takes `max_iter` steps.
+    n_iter_no_change : int or "auto", default="auto"
+        Steps in a row without gain after which early stopping stops; "auto" is 10.
     early_stopping : bool, default=False
         Hold out a tenth of the labelled rows, stop by their loss, keep the best model.
     class_weight : dict, "balanced" or None, default=None
@@ -91,6 +93,7 @@ class GaussianClassifier(MixtureClassifier):
         prior="data",
         max_iter=300,
         tol=1e-3,
+        n_iter_no_change="auto",
         early_stopping=False,
         class_weight=None,
         callback=None,
@@ -108,6 +111,7 @@ class GaussianClassifier(MixtureClassifier):
             prior=prior,
             max_iter=max_iter,
             tol=tol,
+            n_iter_no_change=n_iter_no_change,
             early_stopping=early_stopping,
             class_weight=class_weight,
             callback=callback,

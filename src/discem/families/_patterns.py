@@ -42,9 +42,7 @@ class Grouped(NamedTuple):
         return xp.take(xp.reshape(numbers, (K, -1)), self.place, axis=1).T
 
 
-def group(
-    values: np.ndarray, shift: Any, scale: Any, farthest: float, base: Any = None
-) -> Grouped:
+def group(values: np.ndarray, shift: Any, scale: Any, farthest: float, base: Any = None) -> Grouped:
     """Group the rows of a table in units of its columns; a column without a scale is not there."""
     xp = namespace_of(shift)
     there, place, row = _arrange(np.isnan(values))

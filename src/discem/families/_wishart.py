@@ -91,7 +91,9 @@ def moved(block: Block, found: Any, step: Step, landed: Any) -> tuple[Block, int
     return block._replace(mass=mass, values=values), count_true(short)
 
 
-def land_inside(step: Step, count: Any, S: Any, to_count: Any, to_sum: Any, to_square: Any) -> tuple:
+def land_inside(
+    step: Step, count: Any, S: Any, to_count: Any, to_sum: Any, to_square: Any
+) -> tuple:
     """New counts, moves of means and covariances, of whose every direction enough is kept."""
     xp, share = namespace_of(S), step.projection.share
     root = rooted(S)
@@ -222,7 +224,9 @@ def penalty(block: Block) -> float:
     off = (back @ (block.values["mean"] - prior.mean[:, None]).T[:, :, None])[:, :, 0]
     trace = xp.sum((back @ prior.covariance) * back)
     log_det = 2.0 * xp.sum(xp.log(xp.sum(root * one, axis=-1)))
-    return float(0.5 * (prior.nu_mean * xp.sum(off * off) + prior.nu_covariance * (log_det + trace)))
+    return float(
+        0.5 * (prior.nu_mean * xp.sum(off * off) + prior.nu_covariance * (log_det + trace))
+    )
 
 
 def _one(block: Block) -> Any:

@@ -85,9 +85,7 @@ class TiedFamily(NormalFamily):
         taken = xp.where(short, xp.clip(xp.abs(taken), 0.0, 1.0), xp.ones_like(count))
         mean = mean + taken * to_sum / new
         gained = xp.sum(xp.where(short, new - count + seen - change, seen))[None]
-        mass, _ = step.projection.positive(
-            block.mass, gained - step.decay * block.mass, step.floor
-        )
+        mass, _ = step.projection.positive(block.mass, gained - step.decay * block.mass, step.floor)
         values = {"mean": xp.clip(mean, -_wishart.WIDE, _wishart.WIDE)}
         return block._replace(mass=mass, values=values), count_true(short)
 
@@ -96,10 +94,16 @@ class TiedFamily(NormalFamily):
         return {"mean": namespace_of(white).linalg.inv(white) @ block.values["mean"]}
 
     def placed(self, block, free):
-        return block._replace(values={"mean": _wishart.rooted(block.prior.covariance) @ free["mean"]})
+        return block._replace(
+            values={"mean": _wishart.rooted(block.prior.covariance) @ free["mean"]}
+        )
 
     def slope(self, block, found, counts, n):
-        xp, prior, white = namespace_of(counts), block.prior, _wishart.rooted(block.prior.covariance)
+        xp, prior, white = (
+            namespace_of(counts),
+            block.prior,
+            _wishart.rooted(block.prior.covariance),
+        )
         off = xp.linalg.inv(white) @ (block.values["mean"] - prior.mean[:, None])
         metric = xp.ones_like(off) * (counts + prior.nu_mean / n)
         return {"mean": prior.nu_mean / n * off - white.T @ found[0]}, {"mean": metric}
@@ -113,7 +117,9 @@ class TiedFamily(NormalFamily):
     # --- the start --------------------------------------------------------------------------------
 
     def start(self, prior, tally, total, init, stream):
-        begin = _moments.start(prior, tally, total, "prior" if init == "prior" else "pooled", stream)
+        begin = _moments.start(
+            prior, tally, total, "prior" if init == "prior" else "pooled", stream
+        )
         return Block(self.name, begin.mass, {"mean": begin.mean}, {}, begin.fixed, begin.prior)
 
     # --- the state --------------------------------------------------------------------------------

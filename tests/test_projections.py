@@ -46,7 +46,7 @@ def anywhere(model, counts, mass, numbers, spread):
     if block.family in tiny.CORRELATED:
         values = {"mean": numbers[:4].reshape(2, 2)}
         if "covariance" in block.values:
-            deviation = np.sqrt(spread[:4]).reshape(2, 2)
+            deviation = spread[:4].reshape(2, 2) ** 0.1
             one = np.array([[1.0, 0.6], [0.6, 1.0]])[:, :, None]
             values["covariance"] = one * deviation[:, None] * deviation
     elif block.family in ("gaussian", "lognormal"):
@@ -92,7 +92,8 @@ def positives(model, first):
     if block.family == "normal":
         now, then = (np.moveaxis(m.features.values["covariance"], -1, 0) for m in (model, first))
         back = np.linalg.inv(np.linalg.cholesky(then))
-        return [*own, np.linalg.eigvalsh(back @ now @ back.swapaxes(1, 2))]
+        found = np.linalg.eigvalsh(back @ now @ back.swapaxes(1, 2))
+        return [*own, found + 1e-9 * np.abs(found).max(axis=1, keepdims=True)]  # but for rounding
     return [*own, *(block.values[name] for name in family_of(block).positive)]
 
 

@@ -308,5 +308,7 @@ def log_density(model, X):
 
 def log_odds(model):
     """Scores of a few ordinary rows."""
-    of, d = model.family, len(model.features.mass) or len(means_of(model.features))
+    of, block = model.family, model.features
+    correlated = block.family in CORRELATED
+    d = len(block.values["mean"] if correlated else block.mass) or len(means_of(block))
     return scores(model, of.example(np.arange(4) % 2, d, np.random.default_rng(0)))

@@ -284,11 +284,10 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
 
     @writes
     def learn_batch(self, batch):
-        if isinstance(batch.X, Encoded):
-            if self.__sklearn_is_fitted__() and batch.X.layout is not self.layout_:
-                grown = self.learner_.state.with_features(width(batch.X.layout))
-                self.learner_.restart(grown)
-                self.layout_ = batch.X.layout
+        grows = isinstance(batch.X, Encoded) and self.__sklearn_is_fitted__()
+        if grows and batch.X.layout is not self.layout_:
+            self.learner_.restart(self.learner_.state.with_features(width(batch.X.layout)))
+            self.layout_ = batch.X.layout
         hider = self._hider(batch.X, batch.family)
         if hider is not None:
             rng = np.random.RandomState(int(getattr(self, "_seen", 0)) % 2**31)

@@ -1,8 +1,8 @@
-"""Where normal factors of correlated columns begin: moments of the data, units, the prior in them."""
+"""Where normal factors of correlated columns begin: moments of the data, and the prior."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -85,7 +85,7 @@ class Begin(NamedTuple):
 
 def start(prior: NormalWishart, tally: Moments, total: float, init: str, stream: bool) -> Begin:
     """The initial parameters, see `Family.start`; init="pooled" has the prior's covariance."""
-    d, K = tally.mean.shape
+    K = tally.mean.shape[1]
     shift, scale, within, constant = _units.units_of(tally.by_column)
     prior = _completed(prior, tally, shift, scale, within)
     if not stream:

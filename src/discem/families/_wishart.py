@@ -82,7 +82,7 @@ def moved(block: Block, found: Any, step: Step, landed: Any) -> tuple[Block, int
     new, shift, S, short = landed(step, count, S, to_count, to_sum, to_square)
     values = {
         "mean": xp.clip(mean + shift.T, -WIDE, WIDE),
-        "covariance": last(symmetric(S)),
+        "covariance": last(definite(symmetric(S))[0]),
     }
     # the mass lacks what steps were shortened by
     beyond = xp.where(short, new - count - to_count, xp.zeros_like(count))

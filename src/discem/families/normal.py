@@ -10,7 +10,7 @@ cells share one J, see `_patterns`.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class NormalFamily(Family):
     name = "normal"
     priors = (NormalWishart,)
     accepts = Accepts(missing=True)
-    starts = ("generative", "pooled")
+    starts: ClassVar[tuple[str, ...]] = ("generative", "pooled")
 
     # --- the three things a model asks for --------------------------------------------------------
 
@@ -75,7 +75,8 @@ class NormalFamily(Family):
     def expected(self, block, batch, weights, least=0.0):
         """Weighted sums of u, of u u' - J, and of weights."""
         xp, by_place = namespace_of(weights), batch.by_place(weights)
-        sums, products = 0.0, 0.0
+        sums: Any = 0.0
+        products: Any = 0.0
         for solved in _solve(block, batch):
             W = by_place[:, solved.some, :]
             u = xp.moveaxis(solved.u, 1, 0)

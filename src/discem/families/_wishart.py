@@ -17,6 +17,7 @@ from ._inside import fractions
 
 WIDE = 1e75  # the furthest mean that a factor may have
 _COUNT = 1e-50  # .. and the least count
+_MOST = 1e8  # times that a covariance may grow at once: of more, rounding would lose the rest
 _FAR = 1e150  # steps beyond have no direction
 _RIDGES = (0.0, 1e-12, 1e-9, 1e-6, 1e-3, 1.0)  # shares of variances, against rounding
 _LEAST = 1e-290  # .. and a variance that is a number
@@ -102,8 +103,10 @@ def land_inside(
     lowest = -xp.sqrt(xp.sum(v * v, axis=(-2, -1)))
     if not xp.all(_keeps(share, n, size, lowest)):
         lowest = xp.linalg.eigvalsh(symmetric(v))[:, 0]
-    short = ~_keeps(share, n, size, lowest)
+    grown = xp.sqrt(xp.sum(v * v, axis=(-2, -1))) + size * size
+    short = ~_keeps(share, n, size, lowest) | (grown > _MOST)
     f = xp.where(short, fractions(share, n, size, lowest), xp.ones_like(n))
+    f = xp.where(grown > _MOST, xp.minimum(f, _MOST / grown), f)
     stays = short & (f == 0.0)  # a step beyond all bounds has no direction
     new = count + f * to_count
     shift = (f / new)[:, None] * to_sum

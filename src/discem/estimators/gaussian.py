@@ -11,7 +11,7 @@ from ._docs import documented
 from ._tables import NUMBERS
 from .mixture import MixtureClassifier
 
-_ROWS = 2.0  # rows of a component for each column, from which it has a covariance of its own
+_ROWS = 0.5  # rows of a component for each column, from which it has a covariance of its own
 _LARGEST = 200_000  # numbers of covariances, from which training takes too long
 
 
@@ -31,8 +31,8 @@ class GaussianClassifier(MixtureClassifier):
         Components per class, see `MixtureClassifier`.
     covariance : {{"auto", "full", "tied", "diag"}}, default="auto"
         "full" is a covariance of its own in each component, "tied" one of all components, "diag"
-        has independent columns. "auto" is "full", or "tied" where rows are fewer than twice the
-        columns in a component, or columns are so many that "full" takes long.
+        has independent columns. "auto" is "full", or "tied" where a component has less than half
+        as many rows as columns, or columns are so many that "full" takes long.
     hide : float, default=0.0
         The largest share of a row's cells that training hides, so that the model is good on any
         subset of the cells; 0 hides none.

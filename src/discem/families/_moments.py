@@ -107,7 +107,7 @@ def start(prior: NormalWishart, tally: Moments, total: float, init: str, stream:
     sums = known * spread + prior.nu_mean * back[:, None] * back
     sums = (sums + prior.nu_covariance * covariance) / (known + prior.nu_covariance)
     sums = 0.5 * (sums + sums.swapaxes(0, 1))
-    incomplete = np.ptp(known, axis=(0, 1)) > 0
+    incomplete = (known != known[:1, :1]).any(axis=(0, 1))
     for k in np.flatnonzero(incomplete):
         sums[:, :, k] = mended(sums[:, :, k])
     return Begin(mass, m, np.ascontiguousarray(sums), fixed, prior)

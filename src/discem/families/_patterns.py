@@ -39,7 +39,7 @@ class Grouped(NamedTuple):
     def by_row(self, numbers: Any) -> Any:
         """Numbers of places, (K, G, size), as those of rows, (n, K)."""
         xp, K = namespace_of(numbers), numbers.shape[0]
-        return xp.take(xp.reshape(numbers, (K, -1)), self.place, axis=1).T
+        return xp.take(xp.reshape(numbers, (K, self.row.shape[0])), self.place, axis=1).T
 
 
 def group(values: np.ndarray, shift: Any, scale: Any, farthest: float, base: Any = None) -> Grouped:

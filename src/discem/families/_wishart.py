@@ -147,7 +147,7 @@ def land_check(step: Step, count: Any, S: Any, to_count: Any, to_sum: Any, to_sq
     square = square - shift[:, :, None] * shift[:, None, :]
     square = xp.where(xp.isfinite(square), xp.clip(square, -_FAR, _FAR), xp.zeros_like(square))
     values, vectors = xp.linalg.eigh(symmetric(square))
-    least = (floor / kept)[:, None] + 1e-12 * xp.max(xp.abs(values), axis=1, keepdims=True)
+    least = (floor / kept)[:, None] + 1e-12 * xp.sum(xp.abs(values), axis=1, keepdims=True)
     short = low | xp.any(values < least, axis=1)
     values = xp.maximum(values, least)
     lifted = (vectors * values[:, None, :]) @ xp.matrix_transpose(vectors)

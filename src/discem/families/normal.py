@@ -59,7 +59,7 @@ class NormalFamily(Family):
         xp, mean = namespace_of(block.mass), block.values["mean"].T
         precision = xp.linalg.inv(xp.moveaxis(covariances(block), -1, 0))
         slope = (precision @ mean[:, :, None])[:, :, 0]
-        curve = -0.5 * xp.reshape(precision, (precision.shape[0], -1))
+        curve = -0.5 * xp.reshape(precision, (precision.shape[0], precision.shape[1] ** 2))
         theta = [slope.T, curve.T] if "covariance" in block.values else [slope.T]
         return xp.concat(theta, axis=0), None
 
@@ -80,8 +80,9 @@ class NormalFamily(Family):
         for solved in _solve(block, batch):
             W = by_place[:, solved.some, :]
             u = xp.moveaxis(solved.u, 1, 0)
-            u = xp.reshape(u, (W.shape[0], -1, u.shape[-1]))
-            weighed = xp.reshape(W, (W.shape[0], -1, 1)) * u
+            K, places = u.shape[0], u.shape[1] * u.shape[2]
+            u = xp.reshape(u, (K, places, u.shape[-1]))
+            weighed = xp.reshape(W, (K, places, 1)) * u
             mass = xp.sum(W, axis=2).T
             sums = sums + xp.sum(weighed, axis=1)
             products = products + xp.matrix_transpose(weighed) @ u
@@ -162,11 +163,11 @@ class NormalFamily(Family):
     def moments(self, block):
         m, covariance = block.values["mean"], block.values["covariance"]
         square = covariance + m[:, None, :] * m[None, :, :]
-        return {"mean": m, "square": square.reshape(-1, m.shape[-1])}
+        return {"mean": m, "square": square.reshape(len(m) ** 2, m.shape[1])}
 
     def of_moments(self, moments):
         m = moments["mean"]
-        square = moments["square"].reshape(len(m), len(m), -1)
+        square = moments["square"].reshape(len(m), len(m), m.shape[1])
         return {"mean": m, "covariance": square - m[:, None, :] * m[None, :, :]}
 
     def penalty(self, block):

@@ -60,8 +60,8 @@ class TiedFamily(NormalFamily):
     def expected(self, block, batch, weights, least=0.0):
         """Weighted sums of ``S_oo^-1 (x_o - m_o)``, and of weights."""
         xp, W = namespace_of(weights), batch.rows.by_place(weights)
-        K, d = W.shape[0], batch.y.shape[-1]
-        sums = xp.reshape(W, (K, -1)) @ xp.reshape(batch.y, (-1, d))
+        K, d, places = W.shape[0], batch.y.shape[-1], W.shape[1] * W.shape[2]
+        sums = xp.reshape(W, (K, places)) @ xp.reshape(batch.y, (places, d))
         by_group = xp.sum(W, axis=2).T[:, None, :]
         sums = sums.T - xp.sum(by_group * _means(block, batch), axis=0)
         return sums, xp.sum(weights, axis=0)[None, :]

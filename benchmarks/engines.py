@@ -37,11 +37,11 @@ import numpy as np
 import rounds
 import scipy.sparse as sp
 from harness import clock, log_loss, versions, write_json
+from laboratory import DataNotFoundError, load_text
 from scale import zipf
 from sklearn.feature_extraction.text import CountVectorizer
 
 import discem
-from discem.datasets import DataNotFoundError, load_text
 from discem.engines import Threads
 
 SETS = ["20ng", "r52", "r8", "amazon14"]

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from harness import versions, write_json
+from laboratory import DataNotFoundError, load_text
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
@@ -24,7 +25,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.semi_supervised import SelfTrainingClassifier
 
 from discem import MultinomialNB, TextClassifier
-from discem.datasets import DataNotFoundError, docstrings, load_text
+from discem.datasets import docstrings
 
 NAMES = ("amazon14", "imdb", "20ng", "webkb", "r8")
 

@@ -158,9 +158,9 @@ def log_loss(labels: np.ndarray, probabilities: np.ndarray, classes: np.ndarray)
 
 def versions(*peers: str) -> dict[str, str]:
     """Versions of what takes part, also of `peers` that are installed."""
-    from discem.lab import study  # here, so that a process of a peer does not load it
+    import laboratory  # here, so that a process of a peer does not load it
 
-    found = study.versions(*peers)
+    found = laboratory.versions(*peers)
     return found | {"machine": f"{found['machine']}, {os.cpu_count()} cores, one used"}
 
 

@@ -41,7 +41,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 import discem
-from discem.datasets import DataNotFoundError, docstrings, load_text
+from discem.datasets import docstrings
 
 LOSSES = {"ncll": "log_loss", "hinge": "hinge"}  # ours, and SGDClassifier's name of the same
 Times = dict[str, list[float]]  # seconds of each repeat
@@ -52,6 +52,9 @@ Times = dict[str, list[float]]  # seconds of each repeat
 
 def corpus(data: str | None) -> tuple[str, Any, np.ndarray]:
     """A name, a CSR matrix of counts (float64) and integer labels."""
+    # here, for a process that measures an older version may lack what it needs
+    from laboratory import DataNotFoundError, load_text
+
     try:
         texts, labels = load_text("20ng", data)
         name, pattern = "20 Newsgroups, stemmed, training part", r"\S+"

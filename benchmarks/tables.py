@@ -377,7 +377,9 @@ def summarise(records: list[dict[str, Any]], tables: dict[str, Table]) -> dict[s
 
 def draw(records: list[dict[str, Any]], path: Path) -> None:
     """A picture of the means by share removed, over all tables."""
-    from discem.report.plots import plot_removed, save_figure
+    from table_picture import plot_removed
+
+    from discem.report.plots import save_figure
 
     found = means(records, list(dict.fromkeys(record["data"] for record in records)))
     figures = {

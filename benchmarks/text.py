@@ -50,6 +50,7 @@ from harness import (
     words_clock,
     write_json,
 )
+from laboratory import DataNotFoundError, load_text
 from peers import River, TunedLogisticRegression, VowpalWabbit
 from sklearn import naive_bayes
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
@@ -60,7 +61,7 @@ from sklearn.svm import LinearSVC
 
 import discem
 from discem import Dirichlet, constant
-from discem.datasets import DataNotFoundError, docstrings, load_text
+from discem.datasets import docstrings
 
 NAMES = ("20ng", "r52", "r8", "webkb", "imdb", "amazon14")
 PARTS = ("train", "test")

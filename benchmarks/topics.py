@@ -19,10 +19,10 @@ from statistics import mean
 from typing import Any
 
 from harness import versions, write_json
+from laboratory import load_text
 from sklearn.feature_extraction.text import CountVectorizer
 
 from discem import TopicClassifier, inverse
-from discem.datasets import load_text
 from discem.engines import Sequential
 from discem.io.rows import sparse_rows
 from discem.models.topics import Gibbs

@@ -8,8 +8,7 @@ pseudo-count a word. All see the same raw counts.
 """
 
 import multinomial as mnb
-
-from discem.lab.study import Claim, Evidence, Part, Plan, Report, Table
+from lab.study import Claim, Evidence, Part, Plan, Report, Table
 
 TITLE = "MNB trained discriminatively, beside logistic regression and SVM"
 PAPER = "Figure 3"

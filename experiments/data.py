@@ -5,9 +5,8 @@ with the data (imdb). Words of the stemmed sets are what stands between blanks, 
 runs of letters in lower case. Documents without a word count as documents.
 """
 
+from lab.study import Claim, Evidence, Part, Plan, Report, Table
 from multinomial import STEMMED, documents, vectorizer
-
-from discem.lab.study import Claim, Evidence, Part, Plan, Report, Table
 
 TITLE = "The data sets"
 PAPER = "Supplement, Table 1"

@@ -23,12 +23,12 @@ from statistics import mean
 from typing import Any
 
 import numpy as np
+from lab.plots import BY_LOSS, REFERENCE, key, panels
+from lab.study import Claim, Evidence, NotPossibleError, Part, Picture, Plan, Report, Table
 from multinomial import counts, documents
 
 from discem import TopicClassifier, constant
-from discem.lab.study import Claim, Evidence, NotPossibleError, Part, Picture, Plan, Report, Table
 from discem.paper import topics
-from discem.report.plots import BY_LOSS, REFERENCE, key, panels
 
 TITLE = "Topics in each class: accuracy"
 PAPER = "Figure 4"

@@ -10,10 +10,9 @@ from statistics import mean
 from typing import Any
 
 import numpy as np
+from lab.plots import BY_LOSS, key, panels
+from lab.study import Claim, Evidence, Part, Picture, Plan, Report, Table
 from lda import LOSSES, MEASURED, SETS, WAYS, topic_parts
-
-from discem.lab.study import Claim, Evidence, Part, Picture, Plan, Report, Table
-from discem.report.plots import BY_LOSS, key, panels
 
 TITLE = "Topics in each class: losses"
 PAPER = "Supplement, Figure 5"

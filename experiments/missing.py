@@ -8,10 +8,11 @@ of the cells missing at random. The work is done by benchmarks/missing.py, which
 from typing import Any
 
 import numpy as np
+from lab.plots import REFERENCE, key, panels
+from lab.study import Claim, Evidence, Part, Picture, Plan, Report, Table
 from tables import benchmark, plain_ticks
 
-from discem.lab.study import Claim, Evidence, Part, Picture, Plan, Report, Table
-from discem.report.plots import COLOURS, REFERENCE, key, panels
+from discem.report.plots import COLOURS
 
 TITLE = "Test cells that go missing"
 PAPER = ""

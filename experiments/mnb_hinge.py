@@ -7,8 +7,7 @@ model while it is trained. And the accuracy on the test set, beside LIBLINEAR's 
 """
 
 import multinomial as mnb
-
-from discem.lab.study import Claim, Evidence, Part, Plan, Report
+from lab.study import Claim, Evidence, Part, Plan, Report
 
 TITLE = "Hinge-MNB: what is lost while the hinge loss falls"
 PAPER = "Figure 2; Supplement, Figure 2"

@@ -9,8 +9,7 @@ is judged, and by the letter of the pseudo-code, anew for every word (`discem.pa
 """
 
 import multinomial as mnb
-
-from discem.lab.study import Claim, Evidence, Part, Plan, Report, Table
+from lab.study import Claim, Evidence, Part, Plan, Report, Table
 
 TITLE = "NCLL-MNB: both losses fall"
 PAPER = "Supplement, Figure 1"

@@ -19,16 +19,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from lab.datasets import load_text
+from lab.plots import BY_LOSS, REFERENCE, key, panels
+from lab.study import Claim, Evidence, Part, Picture, Plan
 from sklearn import naive_bayes
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
-from discem.datasets import load_text
-from discem.lab.study import Claim, Evidence, Part, Picture, Plan
 from discem.paper import multinomial, printed
-from discem.report.plots import BY_LOSS, COLOURS, REFERENCE, key, panels
+from discem.report.plots import COLOURS
 
 SETS = {"20ng": "20 Newsgroups", "r52": "Reuters-52", "cade": "Cade"}
 STEMMED = ("20ng", "r52", "r8", "webkb", "cade")  # byte for byte what the paper used

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from discem.lab.catalogue import OF_PAPER
+from lab.catalogue import OF_PAPER
 
 RESULTS = Path(__file__).with_name("results")
 README = Path(__file__).parents[1] / "README.md"

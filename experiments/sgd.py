@@ -20,12 +20,13 @@ the formula's value in their middle, which is never off by more than 1.3 %.
 
 import multinomial as mnb
 import numpy as np
+from lab.plots import REFERENCE, panels
+from lab.study import Claim, Evidence, Part, Picture, Plan, Report, Table
 from multinomial import counts
 from sklearn.linear_model import SGDClassifier
 
-from discem.lab.study import Claim, Evidence, Part, Picture, Plan, Report, Table
 from discem.paper import multinomial
-from discem.report.plots import COLOURS, REFERENCE, panels
+from discem.report.plots import COLOURS
 
 TITLE = "sdEM against stochastic gradient descent"
 PAPER = "Supplement, Figures 3 and 4"

@@ -17,6 +17,8 @@ from typing import Any
 
 import multinomial as mnb
 import numpy as np
+from lab.plots import REFERENCE, key, panels
+from lab.study import Claim, Evidence, Part, Picture, Plan, Report, Table
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import CountVectorizer
@@ -24,9 +26,8 @@ from sklearn.model_selection import train_test_split
 
 from discem import GaussianNB, MultinomialNB
 from discem.datasets import docstrings, toy, toy_accuracy
-from discem.lab.study import Claim, Evidence, Part, Picture, Plan, Report, Table
 from discem.paper import gaussian, multinomial
-from discem.report.plots import COLOURS, REFERENCE, key, panels
+from discem.report.plots import COLOURS
 
 TITLE = "Steps that stay inside, against the paper's check-step"
 PAPER = ""

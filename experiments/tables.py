@@ -14,9 +14,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from lab.plots import REFERENCE, panels
+from lab.study import Claim, Evidence, NotPossibleError, Part, Picture, Plan, Report, Table
 
-from discem.lab.study import Claim, Evidence, NotPossibleError, Part, Picture, Plan, Report, Table
-from discem.report.plots import COLOURS, REFERENCE, panels
+from discem.report.plots import COLOURS
 
 TITLE = "Tables: defaults against peers"
 PAPER = ""

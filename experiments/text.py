@@ -8,10 +8,9 @@ about it.
 from statistics import mean
 
 import numpy as np
+from lab.plots import panels
+from lab.study import Claim, Evidence, Part, Picture, Plan, Report, Table
 from tables import benchmark, dots
-
-from discem.lab.study import Claim, Evidence, Part, Picture, Plan, Report, Table
-from discem.report.plots import panels
 
 TITLE = "Text: defaults against peers"
 PAPER = ""

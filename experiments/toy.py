@@ -24,12 +24,12 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from lab.study import Claim, Evidence, Part, Picture, Plan, Report, Table
 from scipy.optimize import minimize
 from scipy.stats import norm
 
 from discem import GaussianNB
 from discem.datasets import toy, toy_accuracy
-from discem.lab.study import Claim, Evidence, Part, Picture, Plan, Report, Table
 from discem.paper import gaussian
 from discem.report.plots import plot_toy
 

@@ -51,13 +51,6 @@ class ExponentialFamily(Family):
         mean = block.values["mean"]
         return -1.0 / mean, namespace_of(mean).log(mean)
 
-    def leverage(self, block, batch, weights, step, least=0.0):
-        """D a_k / d r_k = (x - m)^2 / (m^2 N)."""
-        mean = block.values["mean"][None, :, :]
-        off = batch.values[:, :, None] / mean - 1.0
-        effect = batch.seen[:, :, None] * off**2 / step.counts(block.mass)[None, :, :]
-        return namespace_of(effect).sum(effect, axis=1)
-
     def moved(self, block, found, step):
         (sums, seen), mean = found, block.values["mean"]
         xp, positive = namespace_of(mean), step.projection.positive

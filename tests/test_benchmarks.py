@@ -233,6 +233,16 @@ def test_tables_writes_figures_by_share_and_keeps_those_of_peers(tmp_path):
     assert json.loads(again.read_text())["results"] == written["results"]  # to the last second
 
 
+def test_the_picture_of_removed_cells_has_a_panel_a_figure_and_a_line_a_method(benchmarks):
+    pytest.importorskip("matplotlib", reason="pictures need discem[plot]")
+    from table_picture import plot_removed
+
+    losses = {"ours": [0.2, 0.3], "LR": [0.2, 1.5]}
+    figure = plot_removed([0.0, 0.5], {"accuracy": {"ours": [0.9, 0.8]}, "log-loss": losses})
+    assert [len(axes.lines) for axes in figure.axes] == [1, 2]
+    assert [axes.get_yscale() for axes in figure.axes] == ["linear", "log"]
+
+
 @pytest.fixture
 def tables(benchmarks, monkeypatch):
     pytest.importorskip("pandas")

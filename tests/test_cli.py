@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,11 +14,11 @@ import discem
 pytest.importorskip("typer", reason="the command line needs discem[cli]")
 pytest.importorskip("matplotlib", reason="pictures need discem[plot]")
 
+from lab import catalogue
 from sklearn import datasets as bundled
 from typer.testing import CliRunner
 
 from discem import cli
-from discem.lab import catalogue
 from discem.report import demo as demo_module
 from discem.report._output import output_folder
 
@@ -139,8 +140,24 @@ def test_reproduce_lists_what_exists(run):
     assert message.startswith("discem: no experiment 'nosuch'; there is: toy, mnb-hinge, ")
 
 
+def test_reproduce_says_in_one_line_that_an_installed_package_has_no_experiments(tmp_path):
+    """The package alone is what a wheel installs."""
+    package = Path(discem.__file__).parent
+    shutil.copytree(package, tmp_path / "discem", ignore=shutil.ignore_patterns("__pycache__"))
+    code = "from discem.cli import main; main('reproduce', 'toy')"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("discem: there are no experiments in an installed package: ")
+    assert not (tmp_path / "output").exists()
+
+
 def test_an_experiment_is_a_script_too(tmp_path):
-    script = catalogue.scripts() / "data.py"
+    script = catalogue.SCRIPTS / "data.py"
     surroundings = {k: v for k, v in os.environ.items() if k != "DISCEM_DATA"}
     surroundings["PYTHONPATH"] = str(Path(discem.__file__).parents[1])
     command = [sys.executable, str(script), "--quick", "--output", str(tmp_path)]

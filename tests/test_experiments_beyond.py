@@ -4,8 +4,7 @@ import json
 
 import numpy as np
 import pytest
-
-from discem.lab import catalogue, study
+from lab import catalogue, study
 
 NAMES = ("sgd", "steps", "tables", "missing", "text")
 

@@ -4,10 +4,10 @@ import sys
 
 import numpy as np
 import pytest
+from lab import catalogue, study
 from scipy.special import logsumexp
 
 from discem import TopicClassifier
-from discem.lab import catalogue, study
 from discem.paper import topics
 
 lda, losses = catalogue.load("lda"), catalogue.load("lda-losses")

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="pictures need discem[plot]")
 
-from discem.lab import catalogue, study
+from lab import catalogue, study
 
 accuracy, toy = catalogue.load("accuracy"), catalogue.load("toy")
 mnb = accuracy.mnb

@@ -7,7 +7,7 @@ import pytest
 import tiny
 
 from discem import NormalBetaPrime, NormalGamma
-from discem.families import FAMILIES, family_of, multiply, words
+from discem.families import FAMILIES, Family, family_of, multiply, words
 from discem.losses import LOSSES, value_and_weights
 from discem.models import Moves
 from discem.targets import label_sets, soft_labels
@@ -27,8 +27,8 @@ def bent(of, theta, normalizer, h):
             now, log_z = super().table(block)
             return now + h * theta, None if log_z is None else log_z + h * normalizer
 
-        def cells(self, block, batch, times=1.0):
-            return super().cells(block, batch, times) * np.exp(h * theta[batch.words])
+        def cells(self, block, batch):
+            return super().cells(block, batch) * np.exp(h * theta[batch.words])
 
         def _shares(self, block, levels, columns):
             return super()._shares(block, levels, columns) * np.exp(h * theta[levels])
@@ -187,8 +187,11 @@ def reach(model, batch, k, eps):
     return after.scores(batch)[0][0, k]
 
 
+DAMPED = [name for name, family in FAMILIES.items() if type(family).leverage is not Family.leverage]
+
+
 @pytest.mark.parametrize("first", [None, np.array([0, 2, 3])], ids=["plain", "mixed"])
-@pytest.mark.parametrize("names", [*((f,) for f in FAMILIES), ("gaussian", "words")], ids="+".join)
+@pytest.mark.parametrize("names", [*((f,) for f in DAMPED), ("gaussian", "words")], ids="+".join)
 def test_leverage_is_how_far_a_row_moves_its_own_score(names, first):
     """D a_k / d W_k of each row, by differences; with missing cells, and in mixtures."""
     family = multiply(*(FAMILIES[name] for name in names))

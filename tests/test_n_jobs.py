@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from lab.datasets import DataNotFoundError, load_text
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_estimators import expected_failures
 
 import discem
 from discem import GaussianNB, MixtureClassifier, MultinomialNB, TextClassifier, TopicClassifier
-from discem.datasets import DataNotFoundError, load_text
 from discem.engines import Sequential, Threads, count_jobs, threads
 from discem.exceptions import OptionError
 from discem.families import FAMILIES

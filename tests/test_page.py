@@ -5,10 +5,11 @@ import re
 import shutil
 
 import pytest
+from lab.page import ResultsError, build_page
+from lab.plots import BY_LOSS, REFERENCE, key, panels
+from lab.svg import inline_svg
 
-from discem.lab.page import ResultsError, build_page
-from discem.lab.svg import inline_svg
-from discem.report.plots import BY_LOSS, REFERENCE, key, panels, save_figure, style
+from discem.report.plots import save_figure, style
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 NASTY = "<script>alert('no')</script> & \"so on\""

@@ -170,7 +170,7 @@ def test_small_steps_are_not_shortened(family):
         np.testing.assert_allclose(other, move, rtol=1e-2, atol=1e-9)
 
 
-@pytest.mark.parametrize("family", ["gaussian", "poisson", "exponential"])
+@pytest.mark.parametrize("family", ["gaussian", "poisson"])
 @pytest.mark.parametrize("far", [1e2, 1e4, 1e40, 1e140])
 def test_damping_makes_a_row_explain_itself_once(family, far):
     """However far out a row is, it moves its own scores by about 1 / damping at most."""

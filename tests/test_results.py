@@ -8,9 +8,10 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="pictures need discem[plot]")
 
-from discem.lab import catalogue
-from discem.lab.markup import to_html
-from discem.lab.study import style
+from lab import catalogue
+from lab.markup import to_html
+
+from discem.report.plots import style
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "experiments" / "results"
@@ -31,7 +32,7 @@ def keeps_bounds(evidence):
     return (low is None or evidence["value"] >= low) and (high is None or evidence["value"] <= high)
 
 
-@pytest.mark.parametrize("name", catalogue.available())
+@pytest.mark.parametrize("name", catalogue.ORDER)
 def test_verdicts_follow_from_the_numbers_stored(name):
     """The claims are recomputed from the parts' numbers, the verdicts from the claims' evidence."""
     content = stored(name)
@@ -53,9 +54,9 @@ def test_verdicts_follow_from_the_numbers_stored(name):
 
 
 def test_the_run_is_whole_and_one():
-    contents = [stored(name) for name in catalogue.available()]
+    contents = [stored(name) for name in catalogue.ORDER]
     assert {each["command"] for each in contents} == {
-        f"discem reproduce {name}" for name in catalogue.available()
+        f"discem reproduce {name}" for name in catalogue.ORDER
     }
     assert len({json.dumps(each["versions"]) for each in contents}) == 1
     absent = {each["part"].split("-")[0] for content in contents for each in content["missing"]}
@@ -64,7 +65,7 @@ def test_the_run_is_whole_and_one():
 
 def test_the_page_shows_these_claims():
     page = (FOLDER / "index.html").read_text(encoding="utf-8")
-    contents = [stored(name) for name in catalogue.available()]
+    contents = [stored(name) for name in catalogue.ORDER]
     for content in contents:
         for claim in content["claims"]:
             assert to_html(claim["seen"])[1:] in page  # its first letter may be a capital
@@ -81,7 +82,6 @@ def test_the_page_shows_these_claims():
 
 def test_the_readme_has_these_figures():
     """``python experiments/readme.py`` writes them."""
-    catalogue.load("toy")  # puts the scripts on the path
     from readme import BLOCKS, README, filled
 
     text = README.read_text(encoding="utf-8")

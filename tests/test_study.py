@@ -14,16 +14,17 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="pictures need discem[plot]")
 
+from lab import catalogue, study
+from lab.page import build_page
+from lab.study import Part, PartFailedError, Plan
+
 import discem
-from discem.lab import catalogue, study
-from discem.lab.page import build_page
-from discem.lab.study import Part, PartFailedError, Plan
 
 SCRIPT = """
 import os, signal, time
 from pathlib import Path
 from discem.report.plots import new_figure
-from discem.lab.study import Claim, Evidence, NotPossibleError, Part, Picture, Report
+from lab.study import Claim, Evidence, NotPossibleError, Part, Picture, Report
 
 TITLE, PAPER = "A test", "Figure 0"
 LOG = Path(__file__).with_name("log")
@@ -59,7 +60,7 @@ def experiment(tmp_path, monkeypatch):
     folder = tmp_path / "scripts"
     folder.mkdir()
     name = f"fake{abs(hash(tmp_path)) % 10**9}"  # modules are imported once
-    monkeypatch.setattr(catalogue, "scripts", lambda: folder)
+    monkeypatch.setattr(catalogue, "SCRIPTS", folder)
     monkeypatch.setattr(catalogue, "ORDER", (name,))
     monkeypatch.syspath_prepend(str(folder))
 
@@ -164,12 +165,13 @@ def test_a_part_that_fails_is_named_and_those_done_are_kept(experiment, tmp_path
 def start(name, folder, output, *options):
     code = f"""if True:
         from pathlib import Path
-        from discem.lab import catalogue
-        catalogue.scripts, catalogue.ORDER = lambda: Path({str(folder)!r}), ({name!r},)
+        from lab import catalogue
+        catalogue.SCRIPTS, catalogue.ORDER = Path({str(folder)!r}), ({name!r},)
         from discem.cli import main
         main("reproduce", {name!r}, "--output", {str(output)!r}, *{options!r})
     """
-    surroundings = os.environ | {"PYTHONPATH": str(Path(discem.__file__).parents[1])}
+    places = (Path(module.__file__).parents[1] for module in (discem, catalogue))
+    surroundings = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, places))}
     surroundings.pop("DISCEM_DATA", None)
     pipe = subprocess.PIPE
     return subprocess.Popen(
@@ -237,7 +239,7 @@ def test_a_run_that_ends_early_leaves_no_process_and_keeps_what_is_done(experime
 def test_without_data_there_are_sections_that_say_so(tmp_path):
     names = [
         name
-        for name in catalogue.available()
+        for name in catalogue.ORDER
         if all(part.data for part in catalogue.load(name).parts(Plan(quick=True)))
     ]
     assert {"accuracy", "sgd", "lda", "lda-losses"} <= set(names)
@@ -247,7 +249,7 @@ def test_without_data_there_are_sections_that_say_so(tmp_path):
     assert page.count("<strong>Not run</strong>") >= len(names)
 
 
-@pytest.mark.parametrize("name", catalogue.available())
+@pytest.mark.parametrize("name", catalogue.ORDER)
 @pytest.mark.parametrize("quick", [False, True])
 def test_every_experiment_keeps_the_contract(name, quick):
     script = catalogue.load(name)

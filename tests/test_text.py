@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 import tiny
+from lab.datasets import DataNotFoundError, load_text
 from scipy.special import softmax
 from sklearn import naive_bayes
 from sklearn.base import clone, is_classifier
@@ -29,7 +30,6 @@ from sklearn.utils import estimator_checks
 
 import discem
 from discem import Blend, Dirichlet, Hinge, MultinomialNB, TextClassifier
-from discem.datasets import DataNotFoundError, load_text
 from discem.exceptions import InputError, OptionError
 
 OWN = {

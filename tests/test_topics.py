@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from lab.datasets import DataNotFoundError, load_text
 from scipy.special import gammaln, polygamma
 from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
@@ -14,7 +15,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import discem
 from discem import Dirichlet, MultinomialNB, TopicClassifier, constant, inverse, models
-from discem.datasets import DataNotFoundError, load_text
 from discem.exceptions import InputError, OptionError
 from discem.families import FAMILIES
 from discem.io.rows import sparse_rows

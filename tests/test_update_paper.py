@@ -87,7 +87,7 @@ def test_the_check_step_of_the_pseudo_code(loss, alpha):
     assert lifted > 20
     state = tiny.begin("words", X, y, prior=Dirichlet(alpha), alpha=alpha, init="prior")
     after, _ = tiny.run(state, X, y, loss, 1 / (1 + lam * np.arange(1, 201)), n, Check())
-    np.testing.assert_allclose(words.WORDS.cells(after.features).T, N + gamma, rtol=1e-7)
+    np.testing.assert_allclose(words.expected_counts(after.features).T, N + gamma, rtol=1e-7)
     np.testing.assert_allclose(after.features.values["total"], M + gamma * W, rtol=1e-7)
     np.testing.assert_allclose(after.classes.counts, C + gamma, rtol=1e-7)
 
@@ -173,7 +173,7 @@ def test_the_interior_step_of_words(loss, rho):
     """Documents one by one: decay and prior act on all words first, then each word is bounded."""
     X, y = tiny.data("words", n=60, d=5)
     state, n, share, shortened = tiny.begin("words", X, y), 60.0, 0.5, 0
-    cells, C = words.WORDS.cells(state.features), state.classes.counts.copy()
+    cells, C = words.expected_counts(state.features), state.classes.counts.copy()
     alpha, own_alpha, nu = 1.0, state.classes.alpha, state.classes.nu
     X[::7] = 0.0
     for x, k in zip(X, y, strict=True):
@@ -194,7 +194,7 @@ def test_the_interior_step_of_words(loss, rho):
         change = W - decay * C + pull * (own_alpha - nu * C)
         C = np.array([at_least(*each, share) for each in zip(C, change, strict=True)])
         state, _, _ = tiny.step(state, x[None], [k], loss, rho, n, INTERIOR)
-        np.testing.assert_allclose(words.WORDS.cells(state.features), cells, rtol=1e-9)
+        np.testing.assert_allclose(words.expected_counts(state.features), cells, rtol=1e-9)
         np.testing.assert_allclose(state.features.values["total"], cells.sum(axis=0), rtol=1e-9)
         np.testing.assert_allclose(state.classes.counts, C, rtol=1e-9)
     assert shortened > 0 or loss == "nll" or rho < 0.1

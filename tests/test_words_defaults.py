@@ -15,7 +15,6 @@ from discem import (
     TextClassifier,
     TopicClassifier,
     constant,
-    models,
 )
 from discem.families import FAMILIES
 
@@ -62,7 +61,7 @@ def penalised_loss(model, X, y, kappa=None):
     scores = model.predict_joint_log_proba(X)
     own = scores[np.arange(len(y)), np.searchsorted(model.classes_, y)]
     losses = np.logaddexp.reduce(scores, axis=1) - own - (kappa or 0.0) * own
-    return losses.sum() + models.penalty(model.learner_.model)
+    return losses.sum() + model.learner_.model.penalty()
 
 
 @pytest.mark.parametrize("loss", DISCRIMINATIVE)
@@ -273,9 +272,8 @@ def test_few_texts(n):
 @pytest.mark.skipif("DISCEM_DATA" not in os.environ, reason="needs texts: set DISCEM_DATA")
 @pytest.mark.parametrize("name", ["webkb", "r8"])
 def test_raw_counts_of_real_texts(name):
+    from lab.datasets import load_text
     from sklearn.feature_extraction.text import CountVectorizer
-
-    from discem.datasets import load_text
 
     (texts, y), (fresh, y_fresh) = (load_text(name, subset=part) for part in ("train", "test"))
     counts = CountVectorizer()

@@ -136,13 +136,14 @@ class Trained:
         return "worse than its start: {:.5g} -> {:.5g} a row".format(*per_row)
 
     def warned_wrongly(self) -> str:
-        """A warning is due at max_iter, and only there or where nothing was gained."""
+        """A warning is due at max_iter, and only there or where it stalled or gained nothing."""
         core = self.core
         exhausted = core.tol is not None and core.n_iter_ >= core.max_iter
         if exhausted and not self.warnings:
             return f"no warning after all {core.n_iter_} epochs"
         gained = self.end < self.start - self.slack or self.loss == "NLL"
-        if self.warnings and gained and not exhausted:
+        stalled = any("stalled" in each for each in self.warnings)
+        if self.warnings and gained and not exhausted and not stalled:
             return f"a warning, but it has converged: {self.warnings[0]}"
         return ""
 

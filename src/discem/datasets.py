@@ -1,10 +1,9 @@
-"""Data to try the library on: the paper's toy, a made table, docstrings, local text."""
+"""Data to try the library on: the paper's toy, a made table, docstrings."""
 
 from __future__ import annotations
 
 import ast
 import importlib.util
-import os
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -16,8 +15,7 @@ import numpy as np
 from scipy.special import ndtr
 from sklearn.utils import check_random_state
 
-from .exceptions import DiscemError, InputError, OptionError
-from .io.documents import read_documents
+from .exceptions import InputError, OptionError
 
 # --- the paper's toy ------------------------------------------------------------------------------
 
@@ -28,10 +26,6 @@ _TOY: dict[int, tuple[tuple[float, float, float], ...]] = {
     1: ((0.8, -5.0, 0.1), (0.2, 5.0, 0.1)),
 }
 _REACH, _MESH = 40.0, 0.005  # beyond 13 standard deviations there is no mass left
-
-
-class DataNotFoundError(DiscemError, FileNotFoundError):
-    """A data set that is not where it was looked for."""
 
 
 def toy(n_samples: int = 30_000, random_state: Any = None) -> tuple[np.ndarray, np.ndarray]:
@@ -283,52 +277,3 @@ def _texts(root: Path, rng: np.random.RandomState) -> Iterator[str]:
 
 def _is_api(path: Path) -> bool:
     return not any(part in _NO_API or part.startswith("test_") for part in path.parts)
-
-
-# --- local text -----------------------------------------------------------------------------------
-
-
-def load_text(
-    name: str, data: str | os.PathLike[str] | None = None, subset: str = "train"
-) -> tuple[list[str], list[str]]:
-    r"""Read a text data set, ``<data>/<name>/<subset>.txt.gz`` (or ``.txt``), UTF-8.
-
-    Each line is one document, ``label<TAB>text``; the text may be empty.
-
-    Parameters
-    ----------
-    name : str
-        The folder of the data set.
-    data : path, optional
-        The folder of all data sets; by default the environment variable ``DISCEM_DATA``.
-    subset : str
-        "train" or "test", or whatever files the folder holds.
-
-    Returns
-    -------
-    texts, labels : list of str
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as data:
-    ...     pathlib.Path(data, "mail").mkdir()
-    ...     size = pathlib.Path(data, "mail", "train.txt").write_text("spam\tbuy now\nham\t\n")
-    ...     load_text("mail", data)
-    (['buy now', ''], ['spam', 'ham'])
-    """
-    root = data or os.environ.get("DISCEM_DATA")
-    if not root:
-        raise DataNotFoundError(
-            f"no folder to read the text data {name!r} from: pass data=..., or set DISCEM_DATA to "
-            f"a folder that holds {name}/{subset}.txt.gz (one document per line, label<TAB>text)"
-        )
-    packed, plain = (Path(root, name, subset + end) for end in (".txt.gz", ".txt"))
-    path = packed if packed.exists() else plain
-    if not path.exists():
-        raise DataNotFoundError(
-            f"text data {name!r} is absent: put its {subset} documents at {packed}, "
-            "one per line, label<TAB>text"
-        )
-    documents = list(read_documents(path))
-    return [text for _, text in documents], [label or "" for label, _ in documents]

@@ -67,9 +67,9 @@ class Hinge(NamedTuple):
         right = xp.where(classes == seen.right[:, None], step, none)
         return value, right - xp.where(classes == seen.wrong[:, None], step, none)
 
-    def smoothed(self) -> tuple[Any, ...]:
-        """Losses without an edge, closer and closer to this one, for steps of all rows at once."""
-        return SoftHinge(self.margin, 0.5), SoftHinge(self.margin, 0.1)
+    def smoothed(self, width: float) -> Any:
+        """The loss without its edges, for steps of several rows: see `SoftHinge`."""
+        return SoftHinge(self.margin, width)
 
 
 class SoftHinge(NamedTuple):

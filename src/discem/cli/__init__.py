@@ -1,4 +1,4 @@
-"""The command line: classifiers of text and tables from files, the demo, the paper's experiments.
+"""The command line: classifiers of text and tables from files, the demo, the experiments.
 
 The only package that knows typer and rich. Work is imported when a command runs, so that help and
 mistakes answer at once, and this file imports next to nothing, so that Ctrl-C is heard from the

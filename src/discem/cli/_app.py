@@ -22,12 +22,13 @@ except ModuleNotFoundError:
     )
     raise SystemExit(2) from None
 
+from ._demo import demo
 from ._evaluate import evaluate
 from ._explain import explain
 from ._fit import fit
 from ._interrupts import Interrupts, Stopped
 from ._predict import predict
-from ._reports import demo, reproduce
+from ._reproduce import reproduce
 from ._screen import escaped
 
 UsageError: Any = typer.BadParameter.__base__  # of the click that this typer brings or needs

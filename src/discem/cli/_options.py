@@ -1,4 +1,4 @@
-"""What several commands ask for: documents and a model."""
+"""What several commands ask for: documents, a model, a folder for results."""
 
 from __future__ import annotations
 
@@ -101,4 +101,6 @@ MaxSize = Annotated[
 BatchSize = Annotated[
     int, typer.Option(min=1, metavar="N", help="Documents or rows to take at a time.")
 ]
+OUTPUT = Path("output")
+Output = Annotated[Path, typer.Option(help="Folder for the results.", metavar="DIR")]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON lines instead of a table.")]

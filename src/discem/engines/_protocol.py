@@ -47,6 +47,15 @@ class Rule(NamedTuple):
     by_row: bool = False  # the schedule is that of single rows: a batch takes the sum of theirs
     most: int = 0  # rows per step, of the largest to which batches may grow; 0 if they may not
 
+    def smoothed(self, width: float) -> Rule:
+        """The rule for steps of several rows: its loss has no edges, but turns so many nats wide.
+
+        At an edge all rows of a step would pull at the same class.
+        """
+        if not hasattr(self.loss, "smoothed"):
+            return self
+        return self._replace(loss=self.loss.smoothed(width))
+
     def steps(self, t: int, place: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Sizes of the steps of some batches, and their weights in the running average.
 

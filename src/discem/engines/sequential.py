@@ -12,6 +12,7 @@ from ..update import Judged, judge, update
 from ._protocol import Data, Done, Rule
 
 _ALIKE = 64  # batches of a size, until they may grow
+_WIDTH = 0.1  # nats, of the turns of a loss with edges
 _AT_ONCE = 1 << 22  # visits of numbers of the model at a time
 
 
@@ -50,6 +51,8 @@ def take_steps(
     Yields the state and the number of rows done, chunk after chunk.
     """
     batch, done = max(min(rule.batch, len(order)), 1), 0
+    if batch > 1:
+        rule = rule.smoothed(_WIDTH)
     average = state.averages
     for chosen in chunks_of(data.rows, state, order, batch, chunk):
         rows, steps = data.take(chosen), -(-len(chosen) // batch)

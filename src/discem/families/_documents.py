@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ class Documents:
         self.place = place  # (nnz,) which of `words` it is
         self.indptr = indptr  # (n + 1,) where each document begins
         self.words = words  # (u,) which of the vocabulary these are
-        self.within: tuple[Documents, np.ndarray] | None = None  # and which of its words
+        self.within: tuple[Any, np.ndarray] | None = None  # larger batch; which of its words
         self._products: Any = None
         self._heard: tuple[np.ndarray, Documents] | None = None
 
@@ -36,6 +37,11 @@ class Documents:
     def n_rows(self) -> int:
         """How many documents there are."""
         return len(self.indptr) - 1
+
+    @property
+    def dtype(self) -> Any:
+        """How precise the counts are, and what is found with them."""
+        return self.values.dtype
 
     @property
     def counts(self) -> Any:
@@ -61,7 +67,7 @@ class Documents:
 
     def sums(self, weights: np.ndarray) -> np.ndarray:
         """Sums over the documents of weights, (n, K), times counts: (u, K)."""
-        return self._matrices[1] @ weights
+        return self._matrices[1] @ weights.astype(self.dtype, copy=False)
 
     def of_squares(self, table: np.ndarray) -> np.ndarray:
         """The products of squared counts and a table, (u, K): one row for each document."""
@@ -82,16 +88,15 @@ class Documents:
             n = self.n_rows
             there = np.flatnonzero(np.abs(weights).max(axis=1) > least)
             if n == 1 or 2 * len(there) > n:
-                self._heard = np.arange(n), self
-            else:
-                self._heard = there, self._some(there)
+                return np.arange(n), self
+            self._heard = there, self._some(there)
         return self._heard
 
     def _some(self, there: np.ndarray) -> Documents:
         stored, ends = stored_of(self.indptr, there)
         own, place = distinct(self.place[stored], len(self.words))
         some = Documents(self.values[stored], place, ends, self.words[own])
-        some.within = self, own
+        some.within = weakref.ref(self), own  # which lives as long as the step
         return some
 
 
@@ -112,31 +117,43 @@ _room = threading.local()
 
 def take_rows(table: np.ndarray, rows: np.ndarray, purpose: str) -> np.ndarray:
     """Some rows of a table, in memory that is the caller's until it is used for that again."""
-    out = space((len(rows), table.shape[1]), purpose)
+    out = space((len(rows), table.shape[1]), purpose, table.dtype)
     return np.take(table, rows, axis=0, out=out, mode="clip")  # mode="raise" copies once more
 
 
 def rows_of(table: np.ndarray, batch: Documents) -> np.ndarray:
-    """The rows of the words of a batch; they are taken once, until they are forgotten."""
-    held: Any = getattr(_room, "held", None)
-    wider = batch.within
+    """The rows of the words of a batch, taken once until they are forgotten."""
+    return found_once("rows", table, batch, lambda room: take_rows(table, batch.words, room))
+
+
+def found_once(
+    what: str, table: np.ndarray, batch: Documents, find: Callable[[str], np.ndarray]
+) -> np.ndarray:
+    """Something of each word of a batch, which `find` finds once until the table changes.
+
+    That of some documents of the batch is taken from it. `find` is told what memory to use.
+    """
+    held: dict[str, Any] = getattr(_room, "held", {})
     if _is_of(held, table, batch):
-        return held[2]
-    if wider is not None and _is_of(held, table, wider[0]):
-        rows = take_rows(held[2], wider[1], "some rows")
-    else:
-        rows = take_rows(table, batch.words, "rows")
-    _room.held = weakref.ref(table), weakref.ref(batch), rows
-    return rows
+        if what not in held:
+            held[what] = find(what)
+        return held[what]
+    if batch.within is None:
+        _room.held = {"table": weakref.ref(table), "batch": weakref.ref(batch)}
+        return found_once(what, table, batch, find)
+    wider, own = batch.within
+    if _is_of(held, table, wider()) and what in held:
+        return take_rows(held[what], own, f"some {what}")
+    return find(f"some {what}")
 
 
-def _is_of(held: Any, table: np.ndarray, batch: Documents) -> bool:
-    return held is not None and held[0]() is table and held[1]() is batch
+def _is_of(held: dict[str, Any], table: np.ndarray, batch: Documents | None) -> bool:
+    return bool(held) and held["table"]() is table and held["batch"]() is batch
 
 
 def forget_rows() -> None:
     """The table has changed."""
-    _room.held = None
+    _room.held = {}
 
 
 def put_rows(table: np.ndarray, rows: np.ndarray, new: np.ndarray) -> None:
@@ -145,10 +162,10 @@ def put_rows(table: np.ndarray, rows: np.ndarray, new: np.ndarray) -> None:
     table.view(whole)[rows, 0] = new.view(whole)[:, 0]
 
 
-def space(shape: tuple[int, int], purpose: str) -> np.ndarray:
+def space(shape: tuple[int, int], purpose: str, dtype: Any = np.float64) -> np.ndarray:
     """Memory of that shape."""
     held, size = getattr(_room, purpose, None), shape[0] * shape[1]
-    if held is None or held.size < size:
-        held = np.empty(size + size // 4)
+    if held is None or held.size < size or held.dtype != dtype:
+        held = np.empty(size + size // 4, dtype=dtype)
         setattr(_room, purpose, held)
     return held[:size].reshape(shape)

@@ -27,6 +27,7 @@ from ._documents import (
     Documents,
     distinct,
     forget_rows,
+    found_once,
     put_rows,
     rows_of,
     space,
@@ -37,6 +38,8 @@ from ._family import Accepts, Block, Family, Step, register
 _EAGER = 10.0  # a step is so many documents of the start, which is to be outweighed soon
 _QUIET = 0.005  # weight of all unlabelled documents together, beside that of the labelled ones
 _FEW, _MOST = 8, 512  # documents of a step
+_TINY = 1e-37  # what single precision has next to 0
+_FAR = 1e9  # counts beyond are not for single precision, in which squares overflow
 _FOLDED = 1e-3  # a smaller scale is folded into the counts, before digits are lost
 
 
@@ -52,24 +55,41 @@ class WordsFamily(Family):
     def view(self, X):
         return sparse_rows(X)
 
+    def lightened(self, rows: SparseRows) -> SparseRows:
+        values = rows.values
+        if values.max(initial=0.0) > _FAR:
+            return rows
+        return rows._replace(values=values.astype(np.float32))
+
     def read(self, block, rows: SparseRows):
         words, place = distinct(rows.indices, len(block.fixed["alpha"]))
         return Documents(rows.values, place, rows.indptr, words)
 
-    def cells(self, block: Block, batch: Documents, times: float = 1.0) -> np.ndarray:
-        """The expected counts of the words of a batch, (u, K), in memory that is used again."""
-        rows, alpha = rows_of(block.values["count"], batch), block.fixed["alpha"][batch.words]
-        cells = np.multiply(rows, times * block.lazy["scale"], out=space(rows.shape, "cells"))
-        alpha *= times * block.lazy["gamma"]
-        if alpha.size and (alpha == alpha[0]).all():  # NumPy is slow to add columns
-            cells += alpha[0]
-        else:
-            cells += alpha[:, None]
-        return cells
+    def cells(self, block: Block, batch: Documents) -> np.ndarray:
+        """The expected counts of the words of a batch, (u, K), as precise as its counts are.
+
+        They are not the caller's to change, and gone when the block has moved.
+        """
+        count, lazy = block.values["count"], block.lazy
+
+        def find(room: str) -> np.ndarray:
+            rows = rows_of(count, batch)
+            cells = np.multiply(rows, lazy["scale"], out=space(rows.shape, room, batch.dtype))
+            cells += lazy["gamma"] * self._pseudo_counts(block, batch)
+            return cells if cells.dtype == np.float64 else np.maximum(cells, _TINY, out=cells)
+
+        return found_once("cells", count, batch, find)
+
+    def _pseudo_counts(self, block: Block, batch: Documents) -> Any:
+        """Of the words of a batch: one number where all are the same, which is quicker to add."""
+        alpha = block.fixed["alpha"][batch.words]
+        alike = alpha.size and (alpha == alpha[0]).all()
+        return float(alpha[0]) if alike else alpha[:, None]
 
     def scores(self, block, batch: Documents):
         cells = self.cells(block, batch)
-        a = batch.counts @ np.log(cells, out=cells)
+        logs = np.log(cells, out=space(cells.shape, "logs", cells.dtype))
+        a = (batch.counts @ logs).astype(np.float64, copy=False)
         a -= batch.lengths[:, None] * np.log(block.values["total"])
         return a
 
@@ -98,9 +118,10 @@ class WordsFamily(Family):
         Decay and prior act on all words at once, and first.
         """
         (batch, sums), lazy, values = found, block.lazy, block.values
-        check, keep = isinstance(step.projection, Check), 1.0
+        check, keep, share = isinstance(step.projection, Check), 1.0, step.projection.most_lost
+        cells = self.cells(block, batch)
         if step.decay != 0.0:
-            keep -= min(step.decay, 1.0 - 1e-12 if check else step.projection.share)
+            keep -= min(step.decay, 1.0 - 1e-12 if check else share)
             if lazy["scale"] * keep < _FOLDED:
                 _fold(block)
                 forget_rows()
@@ -109,14 +130,15 @@ class WordsFamily(Family):
         if check:
             least = -(1.0 - 1e-15) * np.maximum(rows * scale, 0.0)  # rounding must leave something
         else:
-            aged = block._replace(lazy=lazy | {"scale": scale, "gamma": gamma})
-            least = self.cells(aged, batch, -step.projection.share)
+            least = np.multiply(cells, -share * keep, out=space(cells.shape, "least", cells.dtype))
+            least -= share * step.pull * self._pseudo_counts(block, batch)
         short, shortened = sums < least, 0
         if short.any():
             shortened = int(np.count_nonzero(short.any(axis=0)))
             sums = np.maximum(sums, least, out=least)
         total = values["total"] * keep + step.pull * lazy["alpha_total"]
         total = np.maximum(total + np.ones(len(sums)) @ sums, 1e-16 * total)
+        sums = sums.astype(np.float64, copy=False)
         sums *= 1.0 / scale
         rows += sums
         forget_rows()

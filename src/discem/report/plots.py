@@ -1,20 +1,6 @@
 """Pictures.
 
 Matplotlib is imported when one is drawn, and never through pyplot: no window, no global state.
-
-How the pictures of experiments look is said here once. The reports of experiments are drawn within
-`style`, so a script only draws::
-
-    figure, axes = panels(3, sharex=True)              # three in a row; axes: 1 row, 3 columns
-    for loss, values in curves.items():
-        axes[0, 0].plot(epochs, values, color=BY_LOSS[loss], label=loss)
-    axes[0, 0].axhline(svm, label="linear SVM", **REFERENCE)
-    axes[0, 0].set(title="20ng", xlabel="epoch", ylabel="accuracy")
-    key(figure, axes[0, 0])                            # one legend for all panels, below them
-
-A loss has one colour in all pictures; a second thing (prior, data set) is told by the dash, never
-by colour alone. Pictures are at most 10 inches wide: the page shows them at their natural size,
-with black, white and grey turned to what its theme has.
 """
 
 from __future__ import annotations
@@ -32,13 +18,9 @@ from ..io.files import write_atomically
 # Okabe and Ito: told apart by every kind of colour vision. Without their yellow and black, which
 # are lost on a white and on a dark page.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-BY_LOSS = {"ncll": COLOURS[0], "hinge": COLOURS[1], "nll": COLOURS[2]}
-REFERENCE: dict[str, Any] = {"color": "#737373", "linewidth": 1.2, "linestyle": (0, (5, 2))}
-"""How to draw what curves are held against, such as the accuracy of another method."""
 
 _COLOURS = COLOURS[:2]
 _NOTHING = 1e-9  # what a missing cell adds, but for rounding
-_MARKERS = ("o", "s", "^", "D", "v", "P")
 _PALE = ("#A9CFE6", "#F3BC98")
 _DASHED: dict[str, Any] = {"linestyle": (0, (4, 2)), "linewidth": 1.4}
 _SOLID: dict[str, Any] = {"linestyle": "solid", "linewidth": 2.0}
@@ -85,23 +67,6 @@ def new_figure(width: float, height: float) -> Any:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
-
-
-def panels(columns: int, rows: int = 1, height: float = 2.7, **subplots: Any) -> tuple[Any, Any]:
-    """A figure and its axes, `rows` by `columns`, each `height` inches high.
-
-    Other arguments, such as ``sharex``, are those of Matplotlib's ``Figure.subplots``.
-    """
-    figure = new_figure(min(10.0, 0.4 + 4.4 * columns), 0.4 + height * rows)
-    return figure, figure.subplots(rows, columns, squeeze=False, **subplots)
-
-
-def key(figure: Any, axes: Any, columns: int = 5) -> None:
-    """One legend for the whole figure, below it, of what one panel has, in `columns` at most."""
-    handles, names = axes.get_legend_handles_labels()
-    room = max(1, int(figure.get_figwidth() / 1.9))  # inches that an entry needs
-    ncols = min(columns, room, len(names))
-    figure.legend(handles, names, loc="outside lower center", ncols=ncols)
 
 
 def save_figure(figure: Any, path: Path) -> None:
@@ -242,56 +207,6 @@ def _key(figure: Any, classes: np.ndarray) -> None:
     figure.legend(
         patches + lines, names, loc="outside lower center", ncols=4, frameon=False, fontsize=9
     )
-
-
-def plot_removed(
-    shares: Sequence[float], figures: Mapping[str, Mapping[str, Sequence[float]]], title: str = ""
-) -> Any:
-    """What becomes of classifiers as cells of the test rows go missing, a panel for each figure.
-
-    Where methods differ by more than a factor of five, the scale is logarithmic.
-
-    Parameters
-    ----------
-    shares : sequence of float
-        Of the cells that are removed.
-    figures : mapping of str to mapping of str to sequence of float
-        By the name of the figure, such as "accuracy", and of the method: one number a share.
-        The first method is drawn in front of the others.
-    title : str, optional
-        A line above all panels.
-
-    Returns
-    -------
-    Figure
-        Of Matplotlib.
-
-    Examples
-    --------
-    >>> figure = plot_removed([0.0, 0.5], {"log-loss": {"ours": [0.2, 0.3], "LR": [0.2, 0.5]}})
-    >>> [len(axes.lines) for axes in figure.axes]
-    [2]
-    """
-    from matplotlib.ticker import LogLocator, NullLocator, PercentFormatter, StrMethodFormatter
-
-    with style():
-        figure, axes = panels(len(figures), height=3.2, sharex=True)
-        figure.suptitle(title, fontsize=10)
-        for panel, (name, curves) in zip(axes[0], figures.items(), strict=True):
-            for place, (method, values) in enumerate(curves.items()):
-                look = {"color": COLOURS[place % len(COLOURS)], "marker": _MARKERS[place % 6]}
-                width = {"linewidth": 2.6, "zorder": 3} if place == 0 else {"linewidth": 1.5}
-                panel.plot(shares, values, label=method, **look, **width)
-            panel.set(title=name, xlabel="test cells removed", xticks=shares)
-            panel.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-            seen = np.array([*curves.values()])
-            if seen.min() > 0 and seen.max() > 5 * seen.min():
-                panel.set(yscale="log", title=f"{name}, logarithmic scale")
-                panel.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-                panel.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-                panel.yaxis.set_minor_locator(NullLocator())
-        key(figure, axes[0, 0], columns=3)
-    return figure
 
 
 def plot_explanation(

@@ -22,6 +22,7 @@ from .whole import descend
 
 _FEW = 4000  # rows, after which training may be judged; or epochs, where rows are few
 _SOME = 20
+_MANY = 8  # rows of a step, whose sum is more certain than single precision is wrong
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,9 @@ def train(
         data = complete._replace(rows=hide(complete.rows, rng))
     if shards is not None:
         shards.hide, shards.shuffle = hide, plan.shuffle
+    passes = data  # over these rows
+    if shards is None and not plan.solved and learner.rule.batch >= _MANY:
+        passes = data._replace(rows=learner.state.family.lightened(data.rows))
     n_rows = len(rows) if shards is None or plan.solved else shards.n_rows
     progress, guard = Progress(plan.verbose, epochs, n_rows), Guard(learner, data, rows, plan)
     least = 0.0 if plan.hasty else min(_FEW / max(len(rows), 1), _SOME)
@@ -78,7 +82,7 @@ def train(
         seen: Any = shards
         if shards is None or plan.solved:
             order = rng.permutation(rows) if plan.shuffle else rows
-            seen = data if hide is None else complete._replace(rows=hide(complete.rows, rng))
+            seen = passes if hide is None else complete._replace(rows=hide(complete.rows, rng))
         else:
             order = rng.randint(2**31 - 1)
         pass_over = learner.look if plan.solved else learner.epoch
@@ -115,7 +119,7 @@ def _train_whole(
     """Train by steps of all rows at once; they need no guard, for none is worse than its start."""
     data = complete.take(rows)
     progress = Progress(plan.verbose, plan.epochs, len(rows))
-    kept, best = None, np.inf
+    kept, best, begun = None, np.inf, learner.epochs
     stopped, done, hope = False, False, np.inf  # what may still be gained
     for last, steps in descend(learner, data, plan.hide, rng, plan.tol, plan.epochs):
         patience = Patience(plan.tol, plan.patience)
@@ -135,7 +139,16 @@ def _train_whole(
     if kept is not None:
         learner.restore(kept)
     progress.close()
-    if plan.tol is not None and not (done or stopped or hope <= plan.tol):
+    if plan.tol is None or done or stopped or hope <= plan.tol:
+        return
+    steps = learner.epochs - begun
+    if steps < plan.epochs:
+        warn(
+            f"training stalled after {steps} steps, at the limit of precision: some rows are so "
+            "much alike that a component of them has next to no variance",
+            ConvergenceWarning,
+        )
+    else:
         _warn_of_the_end(plan.epochs)
 
 

@@ -34,7 +34,8 @@ _LONGER, _SHORTER, _MOMENTUM = 1.2, 0.5, 0.95
 _LEAST = 10  # steps before training may stop
 _TINY = 1e-12
 _ROUNDING = 1e-6  # nats a row
-_OF_A_PART, _OF_A_STAGE = 4, 2  # the share of the steps left that it may take is one over this
+_OF_A_PART = 4  # the share of the steps left that it may take is one over this
+_WIDTH = 1.0  # nats, of the turns of a loss with edges: narrower ones fit noise
 _AT_ONCE, _KEPT = 1 << 17, 1 << 24  # cells to work on at a time, and to keep the statistics of
 _SHARED = 4  # rows for each column to work on at a time, at least
 _COPIES = 2  # of rows with hidden cells
@@ -297,38 +298,31 @@ def descend(
     """Take at most so many steps of all rows, in phases; yield whether it is the last, and steps.
 
     Steps are the record of each, and what may still be gained. A phase may be left early, or
-    skipped. Large data are trained on in parts. A loss with edges is made smooth, less and less.
-    When all phases are done the learner has the best state at the end of any, or the start, judged
-    by all rows and by the loss itself.
+    skipped. Large data are trained on in parts, and a loss with edges is made smooth. At the end
+    the learner has the better of the last state and the start, judged by all rows and by the loss
+    itself.
     """
-    start, rule, begun = learner.model, learner.rule, learner.epochs
-    stages = rule.loss.smoothed() if hasattr(rule.loss, "smoothed") else (rule.loss,)
+    start, begun = learner.model, learner.epochs
+    rule = learner.rule.smoothed(_WIDTH)
+    parts, quasi = list(parts_of(data, rng)), QuasiNewton()
 
     def draw(own: Data) -> Data:
         """The rows; where cells are hidden, with others hidden each time."""
         return own if hide is None else with_holes(own, hide, rng)
 
-    def steps(loss: Any, own: Data, tol: float | None, share: int) -> Iterator:
+    def steps(own: Data, tol: float | None, share: int) -> Iterator:
         left = (most - (learner.epochs - begun)) // share
-        source, varies = partial(draw, own), hide is not None
-        return _steps(learner, rule._replace(loss=loss), source, varies, tol, left, quasi)
+        return _steps(learner, rule, partial(draw, own), hide is not None, tol, left, quasi)
 
-    parts, quasi = list(parts_of(data, rng)), QuasiNewton()
     for rows in parts:  # what is left to gain with few rows is noise of the sample
-        enough = None if tol is None else 3.0 * tol
-        yield False, steps(stages[0], data.take(rows), enough, _OF_A_PART)
-    judge_all, best = None, None
-    if len(parts) or len(stages) > 1:
-        judge_all = Passes(start, rule, draw(data), _jobs(learner))
-        best = judge_all.look(start)
-    for loss in stages:
-        last = loss is stages[-1]
-        yield last, steps(loss, data, tol, 1 if last else _OF_A_STAGE)
-        if judge_all is not None and best is not None:
-            now = judge_all.look(learner.model)
-            best = now if now.value < best.value else best
-    if best is not None:
-        learner.accept(best.model, 0)
+        yield False, steps(data.take(rows), None if tol is None else 3.0 * tol, _OF_A_PART)
+    watched = bool(parts) or rule != learner.rule
+    judges = Passes(start, learner.rule, draw(data), _jobs(learner)) if watched else None
+    best = judges.look(start) if judges else None
+    yield True, steps(data, tol, 1)
+    if judges and best:
+        now = judges.look(learner.model)
+        learner.accept(now.model if now.value < best.value else best.model, 0)
 
 
 def _steps(

@@ -1,47 +1,27 @@
-"""``discem demo`` and ``discem reproduce``: what the library and the paper claim, done again."""
+"""``discem reproduce``: the experiments of the clone that discem runs from.
+
+What they share is `lab`, a package beside their scripts. An installed discem does not have it.
+"""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from .. import __version__
+from ..exceptions import DiscemError
 from ._interrupts import Interrupts, Stopped
+from ._options import OUTPUT, Output
 from ._screen import Meter
 from ._start import leaving_at_once
 
-if TYPE_CHECKING:
-    from ..report.demo import Score
 
-
-Output = Annotated[Path, typer.Option(help="Folder for the results.", metavar="DIR")]
-
-
-def demo(
-    output: Output = Path("output"),
-    seed: Annotated[int, typer.Option(min=0, help="Seed of samples, splits and orders.")] = 0,
-    quick: Annotated[bool, typer.Option(hidden=True)] = False,
-) -> None:
-    """Compare naive Bayes, discem and linear classifiers on data that is already here."""
-    with leaving_at_once:
-        from ..report.demo import run_demo
-    with Meter() as meter:
-        scores, picture = run_demo(output, seed, quick, meter.tell)
-    console = Console(highlight=False)
-    console.print(_demo_table(scores))
-    console.print(
-        "Accuracy and log-loss on a held-out 30 % of the rows. For the toy: accuracy on the\n"
-        "population, log-loss on a fresh sample. Bold: the best of a data set.\n"
-        "Seconds: training, on one thread.\n"
-        "* trains on 80 % of the rows and fits its probabilities to the rest.",
-        style="dim",
-    )
-    absent = "no picture of the toy without matplotlib: pip install 'discem\\[plot]'"
-    console.print(f"picture of the toy: {picture}" if picture else absent, soft_wrap=True)
+class NoExperimentsError(DiscemError):
+    """Experiments were asked for where only the package is."""
 
 
 def reproduce(
@@ -64,7 +44,7 @@ def reproduce(
             show_default="none; experiments that need data are left out",
         ),
     ] = None,
-    output: Output = Path("output"),
+    output: Output = OUTPUT,
     seeds: Annotated[
         int | None,
         typer.Option(
@@ -78,19 +58,19 @@ def reproduce(
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Repeat parts that are finished.")] = False,
 ) -> None:
-    """Repeat experiments of the paper, and show them on one page.
+    """Repeat experiments of the paper, and show them on one page. It needs a clone of discem.
 
     What is finished is not repeated: after an interruption the same command does the rest.
     """
+    _find_experiments()
     with leaving_at_once:
         from joblib import cpu_count
-
-        from ..lab import catalogue, page, study
+        from lab import catalogue, page, study
 
     if not names:
         _list_experiments()
         return
-    chosen = catalogue.available() if "all" in names else list(dict.fromkeys(names))
+    chosen = list(catalogue.ORDER) if "all" in names else list(dict.fromkeys(names))
     for name in chosen:
         catalogue.load(name)  # all of them are there, before anything is done
     plan = study.Plan(None if data is None else str(data), seeds, quick)
@@ -112,11 +92,24 @@ def reproduce(
     console.print(f"page: {path}", markup=False, soft_wrap=True)
 
 
+def _find_experiments() -> None:
+    """Make `lab` importable, unless a script beside it is run, which has it on the path already."""
+    folder = Path(__file__).parents[3] / "experiments"
+    places = (Path(sys.argv[0]).resolve().parent, folder)
+    found = [place for place in places if (place / "lab" / "study.py").exists()]
+    if not found:
+        raise NoExperimentsError(
+            "there are no experiments in an installed package: get a clone of the repository, "
+            "run `pip install -e .` in it, and try again"
+        )
+    sys.path.insert(0, str(found[0]))
+
+
 def _list_experiments() -> None:
-    from ..lab import catalogue
+    from lab import catalogue
 
     table = Table("name", "experiment", "of the paper")
-    for name in catalogue.available():
+    for name in catalogue.ORDER:
         script = catalogue.load(name)
         table.add_row(name, script.TITLE, script.PAPER)
     Console(highlight=False).print(table)
@@ -145,27 +138,3 @@ def _not_done(contents: list[dict[str, Any]]) -> dict[str, list[str]]:
         for why in dict.fromkeys(each["why"] for each in content["missing"]):
             reasons.setdefault(why, []).append(content["experiment"])
     return reasons
-
-
-def _demo_table(scores: list[Score]) -> Table:
-    table = Table("data", "method", title=f"discem {__version__}")
-    for name in ("accuracy", "log-loss", "seconds"):
-        table.add_column(name, justify="right")
-    for data in dict.fromkeys(score.data for score in scores):
-        rows = [score for score in scores if score.data == data]
-        accurate = max(row.accuracy for row in rows)
-        sure = min(row.log_loss for row in rows if row.log_loss is not None)
-        for place, row in enumerate(rows):
-            table.add_row(
-                "" if place else data,
-                row.method + ("*" if row.method.endswith("hinge") else ""),
-                _bold(f"{row.accuracy:.3f}", row.accuracy == accurate),
-                "-" if row.log_loss is None else _bold(f"{row.log_loss:.3f}", row.log_loss == sure),
-                f"{row.seconds:.3f}",
-                end_section=place == len(rows) - 1,
-            )
-    return table
-
-
-def _bold(text: str, best: bool) -> str:
-    return f"[bold green]{text}[/]" if best else text

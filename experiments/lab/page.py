@@ -15,8 +15,9 @@ from string import Template
 from typing import Any
 from xml.etree.ElementTree import ParseError
 
-from ..exceptions import DiscemError
-from ..io.files import write_atomically
+from discem.exceptions import DiscemError
+from discem.io.files import write_atomically
+
 from .catalogue import OF_PAPER, ORDER
 from .markup import sentence, sortable_table, to_html
 from .svg import inline_svg
@@ -34,7 +35,7 @@ def build_page(folder: str | os.PathLike[str]) -> Path:
     Parameters
     ----------
     folder : path
-        Where `discem.lab.study.run` left its results and pictures.
+        Where `lab.study.run` left its results and pictures.
 
     Returns
     -------

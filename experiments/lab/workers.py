@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from ..exceptions import DiscemError
+from discem.exceptions import DiscemError
 
 _NEW = get_context("spawn")  # a fork would copy the locks of threads that it does not copy
 

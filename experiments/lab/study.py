@@ -25,11 +25,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .. import __version__
-from ..exceptions import DiscemError
-from ..io.files import write_atomically
-from ..report._output import Progress, output_folder
-from ..report.plots import new_figure, save_figure, style
+from discem import __version__
+from discem.exceptions import DiscemError
+from discem.io.files import write_atomically
+from discem.report._output import Progress, output_folder
+from discem.report.plots import new_figure, save_figure, style
+
 from .catalogue import load
 from .workers import NotPossibleError, Workers
 

@@ -1,1 +1,0 @@
-"""The laboratory: experiments that redo the paper, and the page that shows what they found."""

@@ -199,9 +199,11 @@ def in_units_of(whole, block):
         return block
     shift, scale = whole.fixed["shift"][:, None], whole.fixed["scale"][:, None]
     own, size = block.fixed["shift"][:, None], block.fixed["scale"][:, None]
-    m, v = block.values["mean"], block.values["variance"]
-    values = {"mean": (own + size * m - shift) / scale, "variance": v * (size / scale) ** 2}
-    return whole._replace(values=values)
+    ratio = size / scale
+    units = {"variance": ratio**2, "covariance": ratio[:, None] * ratio}
+    values = {name: value * units[name] for name, value in block.values.items() if name in units}
+    mean = (own + size * block.values["mean"] - shift) / scale
+    return whole._replace(values={"mean": mean} | values)
 
 
 # --- the owner of the state -----------------------------------------------------------------------

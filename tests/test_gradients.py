@@ -48,7 +48,7 @@ def sums_of(block, batch, W):
     return dense, None
 
 
-@every_family
+@pytest.mark.parametrize("family", [f for f in FAMILIES if f not in tiny.CORRELATED])
 def test_expected_statistics_are_the_gradient_of_the_scores(family):
     """D sum_ik W_ik a_k(x_i) / d theta = G, and by the log-normalizers it is minus the mass."""
     of, (X, y) = FAMILIES[family], tiny.data(family)

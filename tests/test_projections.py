@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from discem import Check, Interior, NormalBetaPrime, PaperNormalGamma
 from discem.exceptions import OptionError
-from discem.families import FAMILIES, family_of, gaussian
+from discem.families import FAMILIES, _inside, family_of
 from discem.models import Moves
 from discem.projections import check_projection
 
@@ -43,7 +43,13 @@ def anywhere(model, counts, mass, numbers, spread):
     block = model.features
     classes = model.classes._replace(counts=counts.copy())
     size = len(tiny.means_of(block))
-    if block.family in ("gaussian", "lognormal"):
+    if block.family in tiny.CORRELATED:
+        values = {"mean": numbers[:4].reshape(2, 2)}
+        if "covariance" in block.values:
+            deviation = spread[:4].reshape(2, 2) ** 0.1
+            one = np.array([[1.0, 0.6], [0.6, 1.0]])[:, :, None]
+            values["covariance"] = one * deviation[:, None] * deviation
+    elif block.family in ("gaussian", "lognormal"):
         values = {"mean": numbers[:4].reshape(2, 2), "variance": spread[:4].reshape(2, 2)}
     elif "first" in block.fixed:
         p = np.resize(spread, (size, 2))
@@ -69,17 +75,25 @@ def rows_of(family, x):
         return (np.abs(x) > 1.0) * 1.0
     if family == "lognormal":
         return np.exp(np.clip(x, -300.0, 300.0))
-    if family == "gaussian":
+    if family in ("gaussian", *tiny.CORRELATED):
         return x
     return np.minimum(np.abs(x), 1e12)
 
 
-def positives(model):
-    """All numbers of a model that must stay positive, in the same order."""
+def positives(model, first):
+    """All numbers of a model that must stay positive, in the same order.
+
+    Of a covariance they are its eigenvalues beside that of the first model.
+    """
     block = tiny.settled(model.features)
     own = [block.mass, model.classes.counts]
     if block.family == "words":
         return [*own, tiny.means_of(block), block.values["total"]]
+    if block.family == "normal":
+        now, then = (np.moveaxis(m.features.values["covariance"], -1, 0) for m in (model, first))
+        back = np.linalg.inv(np.linalg.cholesky(then))
+        found = np.linalg.eigvalsh(back @ now @ back.swapaxes(1, 2))
+        return [*own, found + 1e-9 * np.abs(found).max(axis=1, keepdims=True)]  # but for rounding
     return [*own, *(block.values[name] for name in family_of(block).positive)]
 
 
@@ -102,7 +116,7 @@ def test_steps_of_any_size_stay_inside(
     """All positive and finite; an interior step loses at most `share` of each."""
     for prior in {"gaussian": [None, NormalBetaPrime(), PaperNormalGamma()]}.get(family, [None]):
         before = anywhere(two_classes(family, prior), counts, mass, numbers, spread)
-        was = [each.copy() for each in positives(before)]
+        was = [each.copy() for each in positives(before, before)]
         batch = before.read(before.family.view(rows_of(family, x)))
         W, moves = weights.reshape(3, 2), Moves(decay, pull, pull, projection)
         with np.errstate(all="ignore"):  # as in `update`
@@ -110,7 +124,7 @@ def test_steps_of_any_size_stay_inside(
         assert reach is None or (np.isfinite(reach).all() and (reach >= 0).all())
         with np.errstate(all="ignore"):  # as in `update`
             after, _ = before.moved(batch, None, W, moves)
-        now = positives(after)
+        now = positives(after, before)
         assert all(np.isfinite(each).all() and (each > 0).all() for each in now)
         assert np.isfinite(tiny.means_of(after.features)).all()
         assert np.isfinite(tiny.log_odds(after)).all()
@@ -133,7 +147,7 @@ def test_the_interior_fraction_is_the_largest(share, n, s, v):
         variance = (c * (1 + f * v) - f * f * s * s) / (c * c)
         return min(c, variance) - (1 - share)
 
-    f = float(gaussian._fractions(share, *(np.array([[each]]) for each in (n, s, v)))[0, 0])
+    f = float(_inside.fractions(share, *(np.array([[each]]) for each in (n, s, v)))[0, 0])
     assert 0 < f <= 1
     assert min(slack(part * f) for part in np.linspace(0, 1 - 1e-7, 50)) > -1e-6
     if f < 1:

@@ -12,10 +12,12 @@ import tiny
 import discem
 from discem import (
     Dirichlet,
+    GaussianClassifier,
     GaussianNB,
     MixtureClassifier,
     MultinomialNB,
     NormalGamma,
+    NormalWishart,
     TextClassifier,
     TopicClassifier,
 )
@@ -42,6 +44,7 @@ def texts(n=60):
 
 ESTIMATORS = {
     "gaussian": (GaussianNB(max_iter=3, random_state=0), table),
+    "correlated": (GaussianClassifier(max_iter=3, random_state=0), table),
     "multinomial": (MultinomialNB(max_iter=3, random_state=0), counts),
     "mixture": (MixtureClassifier(max_iter=3, random_state=0), table),
     "topics": (TopicClassifier(max_iter=3, random_state=0), counts),
@@ -69,6 +72,7 @@ def picture(model, X):
 
 
 OTHER = {  # rows of another width, or other words, whose labels are refused
+    "correlated": lambda: np.random.default_rng(0).normal(size=(30, 7)),
     "gaussian": lambda: np.random.default_rng(0).normal(size=(30, 7)),
     "multinomial": lambda: np.random.default_rng(0).poisson(1.0, size=(30, 7)),
     "mixture": lambda: np.random.default_rng(0).normal(size=(30, 7)),
@@ -98,6 +102,7 @@ def test_a_refit_that_is_refused_changes_nothing(name, labels):
 
 
 BAD_OPTIONS = {
+    "correlated": {"prior": NormalWishart(covariance=-np.eye(4))},
     "gaussian": {"prior": NormalGamma(variance=[1.0, 2.0])},
     "multinomial": {"prior": Dirichlet([1.0, 2.0])},
     "mixture": {"n_components": {"ash": 2}},

@@ -8,7 +8,7 @@ from scipy import stats
 
 from discem import Interior, models
 from discem.engines import Data, Rule, Sequential
-from discem.families import FAMILIES, family_of, gaussian, words
+from discem.families import FAMILIES, family_of, gaussian, normal, words
 from discem.figures import FIGURES
 from discem.losses import NCLL, resolve_loss
 from discem.models import ClassPrior
@@ -19,6 +19,7 @@ from discem.update import update
 LOSS = NCLL()
 PLAIN = Interior(0.5, damping=0.0)  # interior steps as method and paper define them
 DENSE = [name for name in FAMILIES if name not in ("words", "levels")]
+CORRELATED = ["normal", "tied"]  # families whose columns say something of each other
 
 
 def record(family):
@@ -149,6 +150,8 @@ def counts_of(block, shares):
     if block.family == "words":
         return np.ones((1, len(shares)))
     family, N = family_of(block), block.mass[:, None] * shares
+    if block.family in CORRELATED:
+        return N
     if "column" in block.fixed:
         return family.by_factor(block, N)
     return np.tile(N, (len(family.moments(block)), 1))
@@ -157,6 +160,8 @@ def counts_of(block, shares):
 def seen_of(block, X):
     """By which weights a row moves the counts behind its statistics, (n, D): of words, by none."""
     there = ~np.isnan(X)
+    if block.family in CORRELATED:
+        return np.ones((len(X), 1))
     if "column" in block.fixed:
         return there[:, block.fixed["column"]]
     if block.family == "words":
@@ -165,7 +170,32 @@ def seen_of(block, X):
 
 
 def statistics_of(model, X):
-    """The statistics of rows, (n, D), of a model that has one block."""
+    """The expected statistics of rows in each component, (n, D, K), of a model of one block."""
+    if model.features.family in CORRELATED:
+        return _expected(model.features, X)
+    return np.repeat(_statistics_of(model, X)[:, :, None], len(model.classes.counts), axis=2)
+
+
+def _expected(block, X):
+    """E[x | what is seen] and E[x x' | what is seen], in units, row by row."""
+    m, S, K = block.values["mean"], normal.covariances(block), block.values["mean"].shape[1]
+    X = (X - block.fixed["shift"]) / block.fixed["scale"]
+    found = []
+    for x in X:
+        o, parts = ~np.isnan(x), []
+        for k in range(K):
+            own = S[:, :, k % S.shape[2]]
+            gain = own[:, o] @ np.linalg.inv(own[np.ix_(o, o)])
+            mean = m[:, k] + gain @ (x[o] - m[o, k])
+            square = own - gain @ own[o] + np.outer(mean, mean)
+            parts.append(
+                np.concatenate([mean, square.ravel()][: 1 + ("covariance" in block.values)])
+            )
+        found.append(np.stack(parts, axis=1))
+    return np.array(found)
+
+
+def _statistics_of(model, X):
     (batch,) = model.read(model.family.view(X))
     if model.features.family == "levels":
         full = np.zeros((len(X), len(model.features.fixed["column"])))
@@ -217,6 +247,7 @@ def untimed(records):
 
 
 # --- ln p(x | component) of cells, by SciPy: written from the definition of each family -----------
+# (of correlated ones, of rows)
 
 
 def _gaussian(block, x):
@@ -240,7 +271,21 @@ def _words(block, x):
     return x[:, None, :] * np.log(cells / cells.sum(axis=0)).T
 
 
+def _normal(block, x):
+    means, covariances = normal.moments(block)
+    a = np.zeros((len(x), len(means), 1))
+    for i, row in enumerate(x):
+        o = ~np.isnan(row)
+        for k, mean in enumerate(means):
+            spread = covariances[k % len(covariances)][np.ix_(o, o)]
+            if o.any():
+                a[i, k] = stats.multivariate_normal(mean[o], spread).logpdf(row[o])
+    return a
+
+
 CELLS = {
+    "normal": _normal,
+    "tied": _normal,
     "gaussian": _gaussian,
     "lognormal": _lognormal,
     "poisson": lambda b, x: stats.poisson.logpmf(x[:, None, :], b.values["rate"].T),
@@ -263,5 +308,7 @@ def log_density(model, X):
 
 def log_odds(model):
     """Scores of a few ordinary rows."""
-    of, d = model.family, len(model.features.mass) or len(means_of(model.features))
+    of, block = model.family, model.features
+    correlated = block.family in CORRELATED
+    d = len(block.values["mean"] if correlated else block.mass) or len(means_of(block))
     return scores(model, of.example(np.arange(4) % 2, d, np.random.default_rng(0)))

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
 
     from .engines import Dask
     from .estimators import (
+        GaussianClassifier,
         GaussianNB,
         MixtureClassifier,
         MultinomialNB,
@@ -18,7 +19,15 @@ if TYPE_CHECKING:
         load,
     )
     from .losses import NCLL, NLL, Blend, Hinge
-    from .priors import Dirichlet, Gamma, Levels, NormalBetaPrime, NormalGamma, PaperNormalGamma
+    from .priors import (
+        Dirichlet,
+        Gamma,
+        Levels,
+        NormalBetaPrime,
+        NormalGamma,
+        NormalWishart,
+        PaperNormalGamma,
+    )
     from .projections import Check, Interior
     from .schedules import by_row, constant, inverse, power
 
@@ -30,6 +39,7 @@ __all__ = [
     "Dask",
     "Dirichlet",
     "Gamma",
+    "GaussianClassifier",
     "GaussianNB",
     "Hinge",
     "Interior",
@@ -39,6 +49,7 @@ __all__ = [
     "NaiveBayes",
     "NormalBetaPrime",
     "NormalGamma",
+    "NormalWishart",
     "PaperNormalGamma",
     "TableClassifier",
     "TextClassifier",
@@ -53,7 +64,7 @@ __all__ = [
 _WHERE = {
     **dict.fromkeys(["NCLL", "NLL", "Blend", "Hinge"], ".losses"),
     **dict.fromkeys(["Dirichlet", "Gamma", "Levels", "NormalBetaPrime"], ".priors"),
-    **dict.fromkeys(["NormalGamma", "PaperNormalGamma"], ".priors"),
+    **dict.fromkeys(["NormalGamma", "NormalWishart", "PaperNormalGamma"], ".priors"),
     **dict.fromkeys(["Check", "Interior"], ".projections"),
     **dict.fromkeys(["by_row", "constant", "inverse", "power"], ".schedules"),
     "Dask": ".engines",

@@ -96,3 +96,21 @@ class Gamma(NamedTuple):
 
     nu: float = 2.0
     rate: Any = None
+
+
+@savable
+class NormalWishart(NamedTuple):
+    """Prior of correlated numbers, in pseudo-observations of each component.
+
+    It adds ``nu_mean (m - mean)' S^-1 (m - mean) / 2`` and
+    ``nu_covariance (ln |S| + tr(covariance S^-1)) / 2`` to the loss of each mean m and covariance
+    S. By default the centre is the data's own: the overall mean, and the pooled within-class
+    covariance, a fifth of the way to its diagonal. `nu_covariance` is then `strength` times the
+    number of columns and 2, at least 30, which the components of a class share.
+    """
+
+    nu_mean: float = 2.0
+    nu_covariance: Any = None
+    mean: Any = None
+    covariance: Any = None
+    strength: float = 1.0

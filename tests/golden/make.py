@@ -17,6 +17,7 @@ import discem
 from discem import (
     Blend,
     Dirichlet,
+    GaussianClassifier,
     GaussianNB,
     Hinge,
     Interior,
@@ -90,6 +91,8 @@ MODELS = {  # name: an estimator, and its rows
         GaussianNB(prior="paper", init="prior", step=inverse(0.1), projection="check", **few),
         table,
     ),
+    "gaussian-full": (GaussianClassifier(covariance="full", hide=0.5, **few), table),
+    "gaussian-tied": (GaussianClassifier(2, covariance="tied", loss="hinge", **few), table),
     "multinomial": (MultinomialNB(**few), counts),
     "multinomial-average": (
         MultinomialNB(loss=Hinge(2.0), prior=Dirichlet(0.5), average=True, **few), counts

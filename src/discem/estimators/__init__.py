@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._files import load
+    from .gaussian import GaussianClassifier
     from .mixture import MixtureClassifier, NaiveBayes
     from .naive_bayes import GaussianNB, MultinomialNB
     from .table import TableClassifier
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from .topics import TopicClassifier
 
 __all__ = [
+    "GaussianClassifier",
     "GaussianNB",
     "MixtureClassifier",
     "MultinomialNB",
@@ -26,6 +28,7 @@ __all__ = [
 ]
 
 _WHERE = {
+    "GaussianClassifier": ".gaussian",
     "GaussianNB": ".naive_bayes",
     "MixtureClassifier": ".mixture",
     "MultinomialNB": ".naive_bayes",

@@ -11,14 +11,20 @@ from ..families import FAMILIES, multiply
 from ..io.columns import FAMILIES as COLUMN_FAMILIES
 from ..io.rows import Rows, code_rows, dense_rows
 from ..io.tables import Cells, Layout, Seen
-from ..priors import Gamma, Levels, NormalBetaPrime
+from ..priors import Gamma, Levels, NormalBetaPrime, NormalWishart
 from ._pieces import Piece, Pieces
 
+# The family of numbers, by what is known of their covariance.
+NUMBERS = {"diag": "gaussian", "full": "normal", "tied": "tied"}
 # Every table has these three parts, of any width.
-TABLE = multiply(FAMILIES["gaussian"], FAMILIES["categorical"], FAMILIES["poisson"])
+TABLES = {
+    covariance: multiply(FAMILIES[name], FAMILIES["categorical"], FAMILIES["poisson"])
+    for covariance, name in NUMBERS.items()
+}
 
 _COMPLETE = 0.35  # of the rows of an epoch have all their cells
 _BYTE = 256.0
+_FEWEST, _MOST = 2, 32  # patterns of hidden cells, where rows of one pattern share their work
 
 
 def is_table(X: Any, families: Any) -> bool:
@@ -71,13 +77,15 @@ def _look(piece: Piece) -> Seen:
     return Seen.look(piece.X)
 
 
-def prior_of(strength: float) -> tuple:
+def prior_of(strength: float, covariance: str = "diag") -> tuple:
     """The priors of a table, so many times as strong as they are by default."""
-    normal, gamma = NormalBetaPrime(), Gamma()
+    normal, correlated, gamma = NormalBetaPrime(), NormalWishart(), Gamma()
+    diagonal = normal._replace(
+        nu_mean=strength * normal.nu_mean, nu_variance=strength * normal.nu_variance
+    )
+    correlated = correlated._replace(nu_mean=strength * correlated.nu_mean, strength=strength)
     return (
-        normal._replace(
-            nu_mean=strength * normal.nu_mean, nu_variance=strength * normal.nu_variance
-        ),
+        diagonal if covariance == "diag" else correlated,
         Levels(strength=strength),
         gamma._replace(nu=strength * gamma.nu),
     )
@@ -92,21 +100,32 @@ def width(layout: Layout) -> tuple:
 class Hider(NamedTuple):
     """What hides cells of rows: a share of up to `rate` of the cells of each.
 
-    All parts of a column are hidden together. Where it tells that a cell is missing, a hidden one
-    is missing as well: in prediction nobody knows why.
+    All parts of a column of a table are hidden together. Where it tells that a cell is missing, a
+    hidden one is missing as well: in prediction nobody knows why. Where rows with the same cells
+    `share` their work, the rows have a few patterns only.
     """
 
-    layout: Layout
+    layout: Layout | None  # None: the rows are those of an array
     rate: float
+    shares: bool = False
 
-    def __call__(self, rows: Rows, rng: Any, complete: float = _COMPLETE) -> Rows:
+    def __call__(self, rows: Any, rng: Any, complete: float = _COMPLETE) -> Any:
         """The rows, of which a share `complete` keeps all cells."""
-        n, columns = rows.n_rows, len(self.layout.columns)
-        share = np.where(rng.random_sample(n) < complete, 0.0, self.rate * rng.random_sample(n))
-        draws = np.frombuffer(rng.bytes(n * columns), dtype=np.uint8).reshape(n, columns)
-        below = np.minimum(np.ceil(_BYTE * share), _BYTE - 1).astype(np.uint8)
-        tells = np.array([role == "missing" for role in self.layout.code_roles], dtype=bool)
-        return _without(rows, self.layout, draws < below[:, None], tells)
+        layout, n = self.layout, rows.n_rows
+        columns = rows.values.shape[1] if layout is None else len(layout.columns)
+        times = min(max(n // (2 * columns + 1), _FEWEST), _MOST, n) if self.shares else n
+        kept, rates = rng.random_sample(n) < complete, rng.random_sample(times)
+        if self.shares:  # few patterns are of many rates, too
+            rates = (np.arange(times) + rates) / max(times, 1)
+        draws = np.frombuffer(rng.bytes(times * columns), dtype=np.uint8).reshape(times, columns)
+        below = np.minimum(np.ceil(_BYTE * self.rate * rates), _BYTE - 1).astype(np.uint8)
+        own = rng.randint(max(times, 1), size=n) if self.shares else np.arange(n)
+        hidden = (draws < below[:, None])[own] & ~kept[:, None]
+        if layout is None:
+            missing = np.nan if rows.values.dtype.kind == "f" else np.int32(-1)
+            return rows._replace(values=np.where(hidden, missing, rows.values))
+        tells = np.array([role == "missing" for role in layout.code_roles], dtype=bool)
+        return _without(rows, layout, hidden, tells)
 
 
 def singles(row: Rows, layout: Layout, columns: np.ndarray) -> Rows:

@@ -17,7 +17,7 @@ from .. import models
 from .._checks import check_plain, demand
 from .._kinds import savable
 from ..exceptions import InputError, OptionError, warn
-from ..families import FAMILIES, Family, family_of, gaussian, words
+from ..families import FAMILIES, Family, family_of, gaussian, normal, words
 from ..io.columns import FAMILIES as COLUMN_FAMILIES
 from ..io.tables import Cells, Layout
 from ..models import Mixture, perturbed
@@ -31,7 +31,7 @@ from ._explain import ExplainsRows
 from ._folds import Split, check_cv, splits
 from ._lazy import by_partition
 from ._pieces import spreads
-from ._tables import TABLE, Encoded, Hider, is_table, layout_of, singles, width
+from ._tables import NUMBERS, TABLES, Encoded, Hider, is_table, layout_of, singles, width
 from ._threads import reads, writes
 
 _SIZES = (1, 2, 4, 8)  # the numbers of components that "auto" compares
@@ -58,9 +58,12 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         array of numbers, and for any other table what the content of each column asks for, see
         `TableClassifier`; a dict names some columns, the rest is "auto". Names are "words" and
         "gaussian", "lognormal", "hurdle", "poisson", "bernoulli", "categorical" for columns.
+    covariance : {{"diag", "full", "tied"}}, default="diag"
+        What the numbers of a row have to do with each other in a component: nothing, "full" is a
+        covariance of its own in each component, "tied" one for all components.
     hide : float, default=0.0
         The largest share of a row's cells that an epoch hides, so that the model is good on any
-        subset of the cells; 0 hides none. Tables only.
+        subset of the cells; 0 hides none. Not for words.
     missing : {{"ignore", "informative"}}, default="ignore"
         Whether it says something of the class that a cell is missing. Tables only.
     forget : int or None, default=None
@@ -72,7 +75,8 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
     prior : "data", NormalBetaPrime, NormalGamma or Dirichlet, default="data"
         The regulariser, the same for all components. Gaussian: `NormalBetaPrime()`, which pulls
         means to the overall mean and variances to the pooled variance within components, but leaves
-        a spike alone. Words: that of `MultinomialNB`. All names and objects that the naive Bayes of
+        a spike alone; or, where they are correlated, `NormalWishart()`. Words: that of
+        `MultinomialNB`. All names and objects that the naive Bayes of
         the family takes may be given.
     {common}
     family : str
@@ -85,6 +89,8 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
     component_class_ : array of shape (n_components,)
         The class of each component.
     means_, variances_ : arrays of shape (n_components, n_features)
+        Of Gaussian components.
+    covariances_ : array of shape (n_components, n_features, n_features)
         Of Gaussian components.
     component_log_prob_ : array of shape (n_components, n_features)
         ``ln p(word | component)``, of components over words.
@@ -112,6 +118,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         n_components=2,
         *,
         families="auto",
+        covariance="diag",
         hide=0.0,
         missing="ignore",
         forget=None,
@@ -169,6 +176,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         )
         self.n_components = n_components
         self.families = families
+        self.covariance = covariance
         self.hide = hide
         self.missing = missing
         self.forget = forget
@@ -180,6 +188,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
 
     _model = Mixture
     _mixed = True
+    _covariances: tuple[str, ...] = tuple(NUMBERS)
 
     _renamed = (("family", "families"),)  # options, as older files call them and as they are called
     _of_input = ("feature_names_in_", "layout_")
@@ -191,15 +200,22 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
 
     def _choose_family(self, X) -> Family:
         if isinstance(X, Encoded):
-            return TABLE
+            return TABLES[self.covariance]
         named = self._named_families()
-        return FAMILIES[named if named != "auto" else "words" if sp.issparse(X) else "gaussian"]
+        if named == "auto":
+            named = "words" if sp.issparse(X) else "gaussian"
+        if self.covariance == "diag":
+            return FAMILIES[named]
+        if named != "gaussian":
+            raise OptionError(f"covariance={self.covariance!r} is for numbers, not for {named!r}")
+        return FAMILIES[NUMBERS[self.covariance]]
 
     def _check_family(self, family):
         if hasattr(self, "layout_"):
             demand(isinstance(self.layout_, Layout), "it does not know its columns")
             self.layout_.check()
-            demand(family.name == TABLE.name, "its rows are not those of a table")
+            named = family.name in [table.name for table in TABLES.values()]
+            demand(named, "its rows are not those of a table")
             same = len(self.layout_.columns) == self.n_features_in_
             demand(same, "its columns are not those of its table")
         else:
@@ -249,6 +265,13 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
     def family_(self) -> str:
         return self._known_family().name
 
+    @property
+    def covariance_(self) -> str:
+        """What was taken for the covariance of numbers, by its name."""
+        check_is_fitted(self)
+        first = self._known_family().factors[0].name
+        return next((each for each, name in NUMBERS.items() if name == first), "diag")
+
     def _auto_unlabelled(self, family, ratio):
         return 1.0 if self._is_generative() else _QUIET
 
@@ -268,15 +291,14 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
 
     @writes
     def learn_batch(self, batch):
-        if isinstance(batch.X, Encoded):
-            if self.__sklearn_is_fitted__() and batch.X.layout is not self.layout_:
-                grown = self.learner_.state.with_features(width(batch.X.layout))
-                self.learner_.restart(grown)
-                self.layout_ = batch.X.layout
-            if self.hide > 0:
-                rng = np.random.RandomState(int(getattr(self, "_seen", 0)) % 2**31)
-                rows = Hider(batch.X.layout, self.hide)(batch.rows, rng)
-                batch = batch._replace(rows=rows)
+        grows = isinstance(batch.X, Encoded) and self.__sklearn_is_fitted__()
+        if grows and batch.X.layout is not self.layout_:
+            self.learner_.restart(self.learner_.state.with_features(width(batch.X.layout)))
+            self.layout_ = batch.X.layout
+        hider = self._hider(batch.X, batch.family)
+        if hider is not None:
+            rng = np.random.RandomState(int(getattr(self, "_seen", 0)) % 2**31)
+            batch = batch._replace(rows=hider(batch.rows, rng))
         if self.forget is not None and self.__sklearn_is_fitted__():
             self.learner_.forget(min(self.forget, self.learner_.t))
         super().learn_batch(batch)
@@ -303,6 +325,10 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
             raise OptionError(f"hide={self.hide!r} must be a number from 0 to below 1")
         if self.forget is not None and not _input.is_count(self.forget):
             raise OptionError(f"forget={self.forget!r} must be None or a whole number >= 1")
+        if self.covariance not in self._covariances:
+            raise OptionError(
+                f"covariance={self.covariance!r} is unknown: use one of {list(self._covariances)}"
+            )
         if self.missing not in ("ignore", "informative"):
             raise OptionError(f"missing={self.missing!r} must be 'ignore' or 'informative'")
         check_cv(self.cv)
@@ -428,10 +454,16 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         return step if self.forget is None else held(step, float(self.forget))
 
     def _plan(self, targets):
-        plan = super()._plan(targets)
-        if not (self.hide > 0 and hasattr(self, "layout_")):
-            return plan
-        return dataclasses.replace(plan, hide=Hider(self.layout_, self.hide))
+        hider = self._hider(None, self._known_family())
+        return dataclasses.replace(super()._plan(targets), hide=hider)
+
+    def _hider(self, X: Any, family: Family) -> Hider | None:
+        """What hides cells of X, or of the rows of the model."""
+        layout = X.layout if isinstance(X, Encoded) else getattr(self, "layout_", None)
+        if self.hide == 0 or (layout is None and not family.accepts.missing):
+            return None
+        shares = any(factor.name in ("normal", "tied") for factor in family.factors)
+        return Hider(layout, self.hide, shares)
 
     def _wanted(self, size: Any, classes: np.ndarray) -> list[int]:
         """The number of components of each class."""
@@ -525,12 +557,24 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
     @property
     @reads
     def means_(self) -> np.ndarray:
-        return gaussian.moments(self._features_of("gaussian"))[0]
+        return self._moments()[0]
 
     @property
     @reads
     def variances_(self) -> np.ndarray:
-        return gaussian.moments(self._features_of("gaussian"))[1]
+        spread = self._moments()[1]
+        return spread if spread.ndim == 2 else np.diagonal(spread, axis1=1, axis2=2).copy()
+
+    @property
+    @reads
+    def covariances_(self) -> np.ndarray:
+        spread = self._moments()[1]
+        return spread[:, :, None] * np.eye(spread.shape[1]) if spread.ndim == 2 else spread
+
+    def _moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Means, and variances or covariances, of components of numbers."""
+        family = gaussian if self.covariance_ == "diag" else normal
+        return family.moments(self._features_of(NUMBERS[self.covariance_]))
 
     @property
     @reads

@@ -3,7 +3,7 @@
 `register` is the only place that hears of a family. `docs/add-a-family.md` writes one.
 """
 
-from . import bernoulli, categorical, gaussian, levels, lognormal, poisson, words
+from . import bernoulli, categorical, gaussian, levels, lognormal, normal, poisson, tied, words
 from ._family import (
     FAMILIES,
     Accepts,
@@ -30,7 +30,9 @@ __all__ = [
     "levels",
     "lognormal",
     "multiply",
+    "normal",
     "poisson",
     "register",
+    "tied",
     "words",
 ]

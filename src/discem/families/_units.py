@@ -12,6 +12,7 @@ from ._family import Block
 
 _NARROWEST = 0.1  # of the variance within classes: the least that the prior expects in components
 _FAINT = 1e-150  # squares of what is below vanish
+_FAR_OUT = 3.0  # deviations; what is further out should not be a cluster of its own
 _SLOWEST = 2.0**20  # by how much steps of a column may be shortened that is far from normal
 
 
@@ -68,8 +69,8 @@ def start(name: str, prior: Any, tally: np.ndarray, total: float, init: str, str
         nu_mean = nu_variance = prior.nu
     else:
         shift, scale, within, constant = units_of(tally)
-        mean = _column("mean", prior.mean, d, shift, shift, scale)
-        variance = _column("variance", prior.variance, d, within * scale**2, 0.0, scale**2)
+        mean = column("mean", prior.mean, d, shift, shift, scale)
+        variance = column("variance", prior.variance, d, within * scale**2, 0.0, scale**2)
         if np.any(variance <= 0):
             raise OptionError("prior: variance must be > 0 in every column")
         if not stream:
@@ -103,6 +104,17 @@ def centre(prior: Any, d: int) -> tuple[np.ndarray, np.ndarray]:
     if isinstance(prior, PaperNormalGamma):
         return np.zeros(d), np.full(d, prior.alpha_square)
     return prior.mean, prior.variance
+
+
+def points(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Columns in units of their deviation; what is missing is in the middle."""
+    seen = ~np.isnan(values)
+    weight = np.where(seen, weights[:, None], 0.0)
+    weight /= np.maximum(weight.sum(axis=0), 1e-300)
+    off = values - (weight * np.where(seen, values, 0.0)).sum(axis=0)
+    off[~seen] = 0.0
+    deviation = np.sqrt((weight * off**2).sum(axis=0))
+    return np.clip(off / np.where(deviation > 0, deviation, 1.0), -_FAR_OUT, _FAR_OUT)
 
 
 def within_components(by_class: np.ndarray, by_component: np.ndarray) -> np.ndarray:
@@ -147,7 +159,7 @@ def _excess(tally: np.ndarray, variance: np.ndarray) -> np.ndarray:
     return 2.0 ** np.floor(np.log2(np.clip(excess, 1.0, _SLOWEST)))
 
 
-def _column(name, given, d, default, shift, scale):
+def column(name, given, d, default, shift, scale):
     """One number per column, in units, from a number, an array or the data's own default."""
     if given is None:
         return (default - shift) / scale

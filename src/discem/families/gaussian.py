@@ -20,8 +20,8 @@ from ..priors import NormalBetaPrime, NormalGamma, PaperNormalGamma
 from ..projections import Check
 from . import _units
 from ._family import Accepts, Block, Family, Statistics, Step, register
+from ._inside import fractions
 
-_FAR_OUT = 3.0  # deviations; what is further out should not be a cluster of its own
 _FARTHEST = 1e60  # units: squares of squares of what is further out would overflow
 _WIDE, _NARROW = 1e75, 1e-290  # the widest mean and the smallest variance that a factor may have
 _COUNT = 1e-50  # .. and the least count
@@ -239,14 +239,7 @@ class GaussianFamily(Family):
         return np.hstack([X, X**2])
 
     def points(self, rows, weights, n_features):
-        """Columns in units of their deviation; what is missing is in the middle."""
-        seen = ~np.isnan(rows.values)
-        weight = np.where(seen, weights[:, None], 0.0)
-        weight /= np.maximum(weight.sum(axis=0), 1e-300)
-        off = rows.values - (weight * np.where(seen, rows.values, 0.0)).sum(axis=0)
-        off[~seen] = 0.0
-        deviation = np.sqrt((weight * off**2).sum(axis=0))
-        return np.clip(off / np.where(deviation > 0, deviation, 1.0), -_FAR_OUT, _FAR_OUT)
+        return _units.points(rows.values, weights)
 
     def example(self, codes, n_features, rng):
         size = codes.max() + 1, n_features
@@ -310,7 +303,7 @@ def _land_inside(step: Step, count: Any, m: Any, v: Any, change: Change) -> tupl
     variance = (count * v + change.square) / kept - shift * shift
     short = ~((new >= keep * count) & (variance >= keep * v))
     if xp.any(short):
-        f = _fractions(
+        f = fractions(
             step.projection.share, change.count / count, change.sum / (count * xp.sqrt(v)),
             change.square / (count * v),
         )  # fmt: skip
@@ -322,30 +315,6 @@ def _land_inside(step: Step, count: Any, m: Any, v: Any, change: Change) -> tupl
         variance = xp.where(short, xp.maximum(variance, keep * v), variance)  # rounding at the edge
         new, variance = xp.where(stays, count, new), xp.where(stays, v, variance)
     return new, shift, variance, short
-
-
-def _fractions(share: float, n: Any, s: Any, v: Any) -> Any:
-    """The largest f <= 1 such that a step f * (n, s, v) costs no positive quantity above `share`.
-
-    In units of the factor the step makes the count c = 1 + f n and the variance
-    (c (1 + f v) - f^2 s^2) / c^2. Both are to keep 1 - share of what they were; for the variance
-    this is a quadratic inequality in f, whose first positive root is the bound.
-    """
-    xp, keep = namespace_of(s), 1.0 - share
-    one, none = xp.ones_like(s), xp.zeros_like(s)
-    n = n + none
-    f = xp.where(n < -share, -share / xp.where(n < -share, n, -one), one)
-    b, a = v + n - 2.0 * keep * n, n * v - s * s - keep * n * n
-    size = xp.maximum(xp.abs(a), xp.abs(b))
-    far = ~(size < 1e300)
-    scale = xp.where((size > 0) & ~far, size, one)
-    a, b, c = a / scale, b / scale, share / scale
-    inside = b * b - 4.0 * a * c
-    bottom = xp.sqrt(xp.where(inside > 0, inside, none)) - b
-    crosses = (inside >= 0) & (bottom > 0)
-    root = 2.0 * c / xp.where(crosses, bottom, one)
-    f = xp.where(crosses, xp.minimum(f, root), f)
-    return xp.where(far, none, f)
 
 
 def _land_check(step: Step, count: Any, m: Any, v: Any, change: Change) -> tuple:

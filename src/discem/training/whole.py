@@ -37,6 +37,7 @@ _ROUNDING = 1e-6  # nats a row
 _OF_A_PART = 4  # the share of the steps left that it may take is one over this
 _WIDTH = 1.0  # nats, of the turns of a loss with edges: narrower ones fit noise
 _AT_ONCE, _KEPT = 1 << 17, 1 << 24  # cells to work on at a time, and to keep the statistics of
+_SHARED = 4  # rows for each column to work on at a time, at least
 _COPIES = 2  # of rows with hidden cells
 _AS_THEY_ARE = 0.35  # the weight of the rows themselves
 _FRESH = 5  # steps, after which other cells are hidden
@@ -73,7 +74,9 @@ class Passes:
     def __init__(self, model: Any, rule: Rule, data: Data, jobs: int = 1):
         self.rule, self.data = rule, data
         self.weight = max(float(data.weights.sum()), 1e-300)
-        size = max(int(_AT_ONCE * data.rows.n_rows / max(data.rows.n_cells, 1)), 256)
+        columns = data.rows.n_cells / max(data.rows.n_rows, 1)
+        # as many rows as columns share the work of a covariance
+        size = max(int(_AT_ONCE / max(columns, 1e-9)), _SHARED * int(columns), 256)
         self.cuts = [slice(i, i + size) for i in range(0, data.rows.n_rows, size)]
         self.jobs = min(jobs, len(self.cuts))
         self.kept = [self._read(model, cut) for cut in self.cuts] if self._keeps else []

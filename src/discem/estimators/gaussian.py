@@ -1,0 +1,138 @@
+"""Normal distributions of correlated columns, trained discriminatively."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._kinds import savable
+from ..families import FAMILIES
+from ._base import Batch
+from ._docs import documented
+from ._tables import NUMBERS
+from .mixture import MixtureClassifier
+
+_ROWS = 0.5  # rows of a component for each column, from which it has a covariance of its own
+_LARGEST = 200_000  # numbers of covariances, from which training takes too long
+
+
+@savable
+@documented
+class GaussianClassifier(MixtureClassifier):
+    """Normal distributions of correlated columns in each class, trained under NLL, NCLL or hinge.
+
+    Under ``loss="nll"`` a covariance of its own in each class is what
+    `sklearn.discriminant_analysis.QuadraticDiscriminantAnalysis` fits, and one for all classes what
+    `LinearDiscriminantAnalysis` does, but for the prior. NaN is a missing cell: it is summed out
+    exactly, given the cells that are there. The units of columns do not matter.
+
+    Parameters
+    ----------
+    n_components : int, dict from class to int, or "auto", default=1
+        Components per class, see `MixtureClassifier`.
+    covariance : {{"auto", "full", "tied", "diag"}}, default="auto"
+        "full" is a covariance of its own in each component, "tied" one of all components, "diag"
+        has independent columns. "auto" is "full", or "tied" where a component has less than half
+        as many rows as columns, or columns are so many that "full" takes long.
+    hide : float, default=0.0
+        The largest share of a row's cells that training hides, so that the model is good on any
+        subset of the cells; 0 hides none.
+    {loss}
+    prior : "data", NormalWishart, NormalBetaPrime or NormalGamma, default="data"
+        The regulariser: `NormalWishart()`, or that of `MixtureClassifier` where ``covariance`` is
+        "diag".
+    max_iter : int, default=300
+        Steps at most.
+    tol : float or None, default=1e-3
+        Stop when no more than this is left to gain, in nats a row. None takes `max_iter` steps.
+    n_iter_no_change : int or "auto", default="auto"
+        Steps in a row without gain after which early stopping stops; "auto" is 10.
+    early_stopping : bool, default=False
+        Hold out a tenth of the labelled rows, stop by their loss, keep the best model.
+    class_weight : dict, "balanced" or None, default=None
+    callback : callable or None, default=None
+        Called as ``callback(model, record)`` after each step; training stops if it returns True.
+    n_jobs : int or None, default=None
+        Threads that train and predict; None is one, -1 as many as there are cores.
+    engine : None, "dask" or Dask, default=None
+        Where `fit` runs, see `MixtureClassifier`.
+    random_state : int, RandomState or None, default=None
+    verbose : int, default=0
+
+    Attributes
+    ----------
+    means_ : array of shape (n_components, n_features)
+    covariances_ : array of shape (n_components, n_features, n_features)
+    weights_ : array of shape (n_components,)
+        p(component | class), for the components of all classes side by side.
+    covariance_ : str
+        What "auto" has chosen.
+    {attributes}
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from discem import GaussianClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> X[::5, 3] = float("nan")  # missing cells are fine
+    >>> model = GaussianClassifier(random_state=0).fit(X[::2], y[::2])
+    >>> bool(model.score(X[1::2], y[1::2]) > 0.95)
+    True
+    >>> model.covariance_, model.covariances_.shape
+    ('full', (3, 13, 13))
+    """
+
+    _covariances = ("auto", *NUMBERS)
+
+    def __init__(
+        self,
+        n_components=1,
+        *,
+        covariance="auto",
+        hide=0.0,
+        loss="ncll",
+        prior="data",
+        max_iter=300,
+        tol=1e-3,
+        n_iter_no_change="auto",
+        early_stopping=False,
+        class_weight=None,
+        callback=None,
+        n_jobs=None,
+        engine=None,
+        random_state=None,
+        verbose=0,
+    ):
+        super().__init__(
+            n_components,
+            families="gaussian",
+            covariance=covariance,
+            hide=hide,
+            loss=loss,
+            prior=prior,
+            max_iter=max_iter,
+            tol=tol,
+            n_iter_no_change=n_iter_no_change,
+            early_stopping=early_stopping,
+            class_weight=class_weight,
+            callback=callback,
+            n_jobs=n_jobs,
+            engine=engine,
+            random_state=random_state,
+            verbose=verbose,
+        )
+
+    def _choose_family(self, X):
+        covariance = "full" if self.covariance == "auto" else self.covariance
+        return FAMILIES[NUMBERS[covariance]]
+
+    def _begin(self, batch: Batch, average, stream, rng) -> Any:
+        if self.covariance == "auto" and self._is_wide(batch):
+            batch = batch._replace(family=FAMILIES["tied"])
+        return super()._begin(batch, average, stream, rng)
+
+    def _is_wide(self, batch: Batch) -> bool:
+        """Whether there are too many columns for covariances of their own."""
+        d = batch.rows.values.shape[1]
+        sizes = self._wanted(2 if self.n_components == "auto" else self.n_components, batch.classes)
+        few = batch.n_given < _ROWS * d * sum(sizes)
+        return few or d * d * sum(sizes) > _LARGEST

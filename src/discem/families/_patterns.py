@@ -1,0 +1,81 @@
+"""Rows grouped by the cells that they have: what depends on these alone is shared by a group."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._arrays import beside, namespace_of
+
+_AT_ONCE = 1 << 22  # numbers of inverses to keep at a time
+
+
+class Grouped(NamedTuple):
+    """A batch of rows in groups of one size, each of rows that have the same cells.
+
+    A pattern that many rows have has several groups. The last places of a group may be empty.
+    """
+
+    cells: Any  # (G, size, d); zero for a missing cell, and in places without a row
+    there: Any  # (G, d) 1 for a cell that the rows of a group have, 0 for a missing one
+    place: Any  # (n,) where each row is, of all G * size places
+    row: Any  # (G * size,) the row of each place; n where there is none
+    base: Any  # (n,) ln h(x): what all components share; None is 0
+    memo: list[Any]  # what was last worked out of it, and of which state
+
+    def slabs(self, size: int) -> list[slice]:
+        """Some groups at a time, of each of which so many numbers are kept."""
+        n_groups, most = self.there.shape[0], max(_AT_ONCE // max(size, 1), 1)
+        return [slice(i, min(i + most, n_groups)) for i in range(0, n_groups, most)]
+
+    def by_place(self, numbers: Any) -> Any:
+        """Numbers of rows, (n, K), as those of places, (K, G, size); zero where there is no row."""
+        xp, K = namespace_of(numbers), numbers.shape[1]
+        nothing = xp.zeros((K, 1), dtype=numbers.dtype, device=numbers.device)
+        padded = xp.concat([numbers.T, nothing], axis=1)
+        return xp.reshape(xp.take(padded, self.row, axis=1), (K, *self.cells.shape[:2]))
+
+    def by_row(self, numbers: Any) -> Any:
+        """Numbers of places, (K, G, size), as those of rows, (n, K)."""
+        xp, K = namespace_of(numbers), numbers.shape[0]
+        return xp.take(xp.reshape(numbers, (K, self.row.shape[0])), self.place, axis=1).T
+
+
+def group(values: np.ndarray, shift: Any, scale: Any, farthest: float, base: Any = None) -> Grouped:
+    """Group the rows of a table in units of its columns; a column without a scale is not there."""
+    xp = namespace_of(shift)
+    there, place, row = _arrange(np.isnan(values))
+    varies = xp.isfinite(scale)
+    factor = xp.where(varies, 1.0 / scale, xp.zeros_like(scale))
+    units = (beside(values, shift) - shift) * factor
+    units = xp.clip(units, -farthest, farthest)
+    units = xp.where(xp.isnan(units), xp.zeros_like(units), units)
+    units = xp.concat([units, xp.zeros_like(shift)[None, :]], axis=0)
+    place, row = beside(place, shift), beside(row, shift)
+    size = row.shape[0] // there.shape[0]
+    cells = xp.reshape(xp.take(units, row, axis=0), (there.shape[0], size, values.shape[1]))
+    there = beside(there.astype(np.float64), shift) * xp.astype(varies, shift.dtype)
+    base = None if base is None else beside(base, shift)
+    return Grouped(cells, there, place, row, base, [])
+
+
+def _arrange(missing: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The cells of each group, the place of each row, and the row of each place."""
+    n = len(missing)
+    if not missing.any():
+        return np.ones((1, missing.shape[1]), dtype=bool), np.arange(n), np.arange(n)
+    packed = np.ascontiguousarray(np.packbits(missing, axis=1))
+    keys = packed.view(np.dtype((np.void, packed.shape[1])))[:, 0]
+    _, example, code, counts = np.unique(
+        keys, return_index=True, return_inverse=True, return_counts=True
+    )
+    size = -(-n // len(counts))
+    groups = -(-counts // size)
+    first = np.cumsum(groups) - groups
+    order = np.argsort(code, kind="stable")
+    rank = np.arange(n) - np.repeat(np.cumsum(counts) - counts, counts)
+    place, row = np.empty(n, dtype=np.int64), np.full(int(groups.sum()) * size, n)
+    place[order] = first[code[order]] * size + rank
+    row[place] = np.arange(n)
+    return np.repeat(~missing[example], groups, axis=0), place, row

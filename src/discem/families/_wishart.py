@@ -1,0 +1,244 @@
+"""What moves a mean and a covariance: steps that stay inside, free coordinates, the prior.
+
+Free coordinates are those of a covariance in white units, in which the prior's is the identity:
+the mean, and a lower triangle C with ``S = L C C' L'``, the logarithm of its diagonal. The Fisher
+information is nearly diagonal there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._arrays import count_true, namespace_of
+from ._family import Block, Step
+from ._inside import fractions
+
+WIDE = 1e75  # the furthest mean that a factor may have
+_COUNT = 1e-50  # .. and the least count
+_MOST = 1e8  # times that a covariance may grow at once: of more, rounding would lose the rest
+_FAR = 1e150  # steps beyond have no direction
+_RIDGES = (0.0, 1e-12, 1e-9, 1e-6, 1e-3, 1.0)  # shares of variances, against rounding
+_LEAST = 1e-290  # .. and a variance that is a number
+
+
+def first(array: Any) -> Any:
+    """The axis of components first."""
+    return namespace_of(array).moveaxis(array, -1, 0)
+
+
+def last(array: Any) -> Any:
+    """The axis of components last, in one piece."""
+    moved = namespace_of(array).moveaxis(array, 0, -1)
+    return np.ascontiguousarray(moved) if isinstance(moved, np.ndarray) else moved
+
+
+def symmetric(matrices: Any) -> Any:
+    """Matrices, without what rounding has made of them."""
+    return 0.5 * (matrices + namespace_of(matrices).matrix_transpose(matrices))
+
+
+def definite(covariance: Any) -> tuple[Any, Any]:
+    """Covariances, which may be singular by rounding, with as much of a ridge as they need.
+
+    Returns lower triangles whose squares they are, too.
+    """
+    xp = namespace_of(covariance)
+    one = xp.eye(covariance.shape[-1], dtype=covariance.dtype, device=covariance.device)
+    for ridge in _RIDGES:
+        try:
+            if ridge:
+                variance = xp.abs(xp.sum(covariance * one, axis=-1))[..., None] * one
+                covariance = (1.0 - ridge) * covariance + ridge * variance + _LEAST * one
+            return covariance, xp.linalg.cholesky(covariance)
+        except (np.linalg.LinAlgError, RuntimeError):
+            continue
+    return one, one
+
+
+def rooted(covariance: Any) -> Any:
+    """Lower triangles whose squares are covariances, which may be singular by rounding."""
+    return definite(covariance)[1]
+
+
+# --- steps ----------------------------------------------------------------------------------------
+
+
+def moved(block: Block, found: Any, step: Step, landed: Any) -> tuple[Block, int]:
+    """The block after ``mu + sums - decay mu + pull (alpha - nu mu)``, inside its domain."""
+    (sums, products, seen), mean = found, block.values["mean"]
+    xp, S = namespace_of(mean), first(block.values["covariance"])
+    count, lost = step.counts(block.mass)[0, :], step.decay / step.slowness
+    N, prior = count[:, None, None], block.prior
+    half = 0.5 * count  # a prior stronger than all the data may come half-way, not beyond
+    to_mean = xp.clip(step.pull * prior.nu_mean * xp.ones_like(half), None, half)
+    to_covariance = xp.clip(step.pull * prior.nu_covariance * xp.ones_like(half), None, half)
+    off = (prior.mean[:, None] - mean).T
+    to_count = seen[0, :] - lost * count
+    to_sum = (S @ sums.T[:, :, None])[:, :, 0] + to_mean[:, None] * off
+    to_square = S @ first(products) @ S + seen[0, :, None, None] * S - lost[:, None, None] * N * S
+    to_square = to_square + to_covariance[:, None, None] * (prior.covariance - S)
+    to_square = to_square + to_mean[:, None, None] * off[:, :, None] * off[:, None, :]
+    new, shift, S, short = landed(step, count, S, to_count, to_sum, to_square)
+    values = {
+        "mean": xp.clip(mean + shift.T, -WIDE, WIDE),
+        "covariance": last(definite(symmetric(S))[0]),
+    }
+    # the mass lacks what steps were shortened by
+    beyond = xp.where(short, new - count - to_count, xp.zeros_like(count))
+    gained = xp.sum(seen[0, :] + beyond)[None]
+    mass, _ = step.projection.positive(block.mass, gained - step.decay * block.mass, step.floor)
+    return block._replace(mass=mass, values=values), count_true(short)
+
+
+def land_inside(
+    step: Step, count: Any, S: Any, to_count: Any, to_sum: Any, to_square: Any
+) -> tuple:
+    """New counts, moves of means and covariances, of whose every direction enough is kept."""
+    xp, share = namespace_of(S), step.projection.share
+    root = rooted(S)
+    n, s, v = _white(root, count, to_count, to_sum, to_square)
+    size = xp.sqrt(xp.sum(s * s, axis=-1))
+    lowest = -xp.sqrt(xp.sum(v * v, axis=(-2, -1)))
+    if not xp.all(_keeps(share, n, size, lowest)):
+        lowest = xp.linalg.eigvalsh(symmetric(v))[:, 0]
+    grown = xp.sqrt(xp.sum(v * v, axis=(-2, -1))) + size * size
+    short = ~_keeps(share, n, size, lowest) | (grown > _MOST)
+    f = xp.where(short, fractions(share, n, size, lowest), xp.ones_like(n))
+    f = xp.where(grown > _MOST, xp.minimum(f, _MOST / grown), f)
+    stays = short & (f == 0.0)  # a step beyond all bounds has no direction
+    new = count + f * to_count
+    shift = (f / new)[:, None] * to_sum
+    moves = (f / new)[:, None, None] * (to_square - to_count[:, None, None] * S)
+    moved = S + moves - shift[:, :, None] * shift[:, None, :]
+    none = xp.zeros_like(shift)
+    shift = xp.where(stays[:, None], none, shift)
+    moved = xp.where(stays[:, None, None], S, moved)
+    return xp.where(stays, count, new), shift, moved, short
+
+
+def _white(root: Any, count: Any, to_count: Any, to_sum: Any, to_square: Any) -> tuple:
+    """A step in units of the factor; numbers beyond all bounds are as large as they may be."""
+    xp = namespace_of(root)
+    back = xp.linalg.inv(root)
+    s = (back @ to_sum[:, :, None])[:, :, 0] / count[:, None]
+    v = back @ to_square @ xp.matrix_transpose(back) / count[:, None, None]
+    return tuple(
+        xp.where(xp.isfinite(each), xp.clip(each, -_FAR, _FAR), xp.full_like(each, -_FAR))
+        for each in (to_count / count, s, v)
+    )
+
+
+def _keeps(share: float, n: Any, s: Any, v: Any) -> Any:
+    """Whether a whole step keeps enough of the count, and of a variance that changes by v."""
+    keep, c = 1.0 - share, 1.0 + n
+    return (c >= keep) & (c * (1.0 + v) - s * s >= keep * c * c)
+
+
+def land_check(step: Step, count: Any, S: Any, to_count: Any, to_sum: Any, to_square: Any) -> tuple:
+    """The paper's check-step: counts and eigenvalues are lifted to rho / n."""
+    xp, floor = namespace_of(S), step.floor
+    new = count + to_count
+    low = new < floor
+    kept = xp.clip(xp.where(low, floor * xp.ones_like(new), new), _COUNT, None)
+    shift = to_sum / kept[:, None]
+    square = (count[:, None, None] * S + to_square) / kept[:, None, None]
+    square = square - shift[:, :, None] * shift[:, None, :]
+    square = xp.where(xp.isfinite(square), xp.clip(square, -_FAR, _FAR), xp.zeros_like(square))
+    values, vectors = xp.linalg.eigh(symmetric(square))
+    least = (floor / kept)[:, None] + 1e-12 * xp.sum(xp.abs(values), axis=1, keepdims=True)
+    short = low | xp.any(values < least, axis=1)
+    values = xp.maximum(values, least)
+    lifted = (vectors * values[:, None, :]) @ xp.matrix_transpose(vectors)
+    return kept, shift, xp.where(short[:, None, None], lifted, square), short
+
+
+# --- free coordinates -----------------------------------------------------------------------------
+
+
+def free(block: Block) -> dict[str, Any]:
+    """The values in white units."""
+    xp, white = namespace_of(block.mass), rooted(block.prior.covariance)
+    one = _one(block)
+    C = _triangles(block, white)
+    diagonal = xp.sum(C * one, axis=-1)
+    logs = xp.log(diagonal)[:, :, None] * one + C * (1.0 - one)
+    return {"mean": xp.linalg.inv(white) @ block.values["mean"], "covariance": last(logs)}
+
+
+def values_of(block: Block, free: dict[str, Any]) -> dict[str, Any]:
+    """The values at some free coordinates."""
+    xp, one, white = namespace_of(block.mass), _one(block), rooted(block.prior.covariance)
+    logs = first(free["covariance"])
+    C = xp.tril(logs * (1.0 - one)) + xp.exp(xp.sum(logs * one, axis=-1))[:, :, None] * one
+    root = white @ C
+    return {
+        "mean": white @ free["mean"],
+        "covariance": last(symmetric(root @ xp.matrix_transpose(root))),
+    }
+
+
+def slope(block: Block, found: Any, counts: Any, n: float) -> tuple[dict, dict]:
+    """Gradient of the objective in free coordinates, and its metric, see `Family.slope`."""
+    xp, one, white = namespace_of(block.mass), _one(block), rooted(block.prior.covariance)
+    (sums, products, _), prior = found, block.prior
+    C = _triangles(block, white)
+    back = xp.linalg.inv(C)
+    precision = xp.matrix_transpose(back) @ back
+    off = (xp.linalg.inv(white) @ (block.values["mean"] - prior.mean[:, None])).T[:, :, None]
+    pulled = precision @ off
+    to_mean = prior.nu_mean / n * pulled[:, :, 0] - (white.T @ sums).T
+    bent = prior.nu_covariance * (precision - precision @ precision)
+    bent = bent - prior.nu_mean * pulled * xp.matrix_transpose(pulled)
+    to_root = (bent / n - white.T @ first(products) @ white) @ C
+    diagonal = xp.sum(C * one, axis=-1)
+    scale = diagonal[:, :, None] * one + (1.0 - one)
+    gradient = {"mean": to_mean.T, "covariance": last(xp.tril(to_root) * scale)}
+    return gradient, _metric(block, back, diagonal, counts, n)
+
+
+def _metric(block: Block, back: Any, diagonal: Any, counts: Any, n: float) -> dict[str, Any]:
+    """The diagonal of the Fisher information, and of the curvature of the prior."""
+    xp, one, prior = namespace_of(back), _one(block), block.prior
+    size = xp.sum(back * back, axis=-2)  # (K, d) diagonal of the precision
+    of_mean = (counts[0, :] + prior.nu_mean / n)[:, None] * size
+    of_covariance = (counts[0, :] + prior.nu_covariance / n)[:, None, None]
+    logs = size * diagonal**2 + 1.0
+    below = size[:, :, None] * (1.0 - one) + logs[:, :, None] * one
+    return {"mean": of_mean.T, "covariance": last(of_covariance * below)}
+
+
+def reach(block: Block, step: dict[str, Any]) -> dict[str, Any]:
+    """How far a step goes: in deviations of the factor, and logarithms of its own."""
+    xp, one, white = namespace_of(block.mass), _one(block), rooted(block.prior.covariance)
+    back = xp.linalg.inv(_triangles(block, white))
+    size = xp.sqrt(xp.sum(back * back, axis=-2))
+    below = size[:, :, None] * (1.0 - one) + one
+    moves = {name: xp.abs(step[name]) for name in step}
+    return {"mean": moves["mean"] * size.T, "covariance": moves["covariance"] * last(below)}
+
+
+def penalty(block: Block) -> float:
+    """-ln of the prior, up to a constant."""
+    xp, one, prior = namespace_of(block.mass), _one(block), block.prior
+    root = rooted(first(block.values["covariance"]))
+    back = xp.linalg.inv(root)
+    off = (back @ (block.values["mean"] - prior.mean[:, None]).T[:, :, None])[:, :, 0]
+    trace = xp.sum((back @ prior.covariance) * back)
+    log_det = 2.0 * xp.sum(xp.log(xp.sum(root * one, axis=-1)))
+    return float(
+        0.5 * (prior.nu_mean * xp.sum(off * off) + prior.nu_covariance * (log_det + trace))
+    )
+
+
+def _one(block: Block) -> Any:
+    mass = block.mass
+    return namespace_of(mass).eye(
+        block.values["mean"].shape[0], dtype=mass.dtype, device=mass.device
+    )
+
+
+def _triangles(block: Block, white: Any) -> Any:
+    """C of every component."""
+    return namespace_of(white).linalg.inv(white) @ rooted(first(block.values["covariance"]))

@@ -1,0 +1,334 @@
+"""The normal family of correlated columns: one factor per component, with missing cells.
+
+Statistics of x are (1, x, x x'). A factor is held as a mean m and a covariance S, in units of the
+columns. Of a row of which the cells o are there, ``u = S_oo^-1 (x_o - m_o)``, with zeros for the
+missing cells, says everything: the score is ``-(x - m)' u / 2`` and more, the expected row is
+``m + S u``, and with J = S_oo^-1 (and zeros) the expected scatter about the mean is
+``S + S (u u' - J) S``. So gradients in m and S are u and (u u' - J) / 2. Rows that have the same
+cells share one J, see `_patterns`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from .._arrays import namespace_of
+from .._checks import check_array, check_number
+from ..exceptions import OptionError
+from ..io.rows import DenseRows, dense_rows
+from ..priors import NormalWishart
+from ..projections import Check
+from . import _moments, _units, _wishart
+from ._family import Accepts, Block, Family, register
+from ._patterns import Grouped, group
+
+FARTHEST = 1e60  # units: squares of squares of what is further out would overflow
+_LOG_ROOT = float(0.5 * np.log(2 * np.pi))
+
+
+class Solved(NamedTuple):
+    """Groups of rows beside the components."""
+
+    some: slice  # which groups
+    u: Any  # (G, K, size, d)
+    far: Any  # (G, K, size) (x - m)' u, the squared distance
+    inverse: Any  # (G, K, d, d)
+    log_det: Any  # (G, K)
+
+
+class NormalFamily(Family):
+    """Numbers that are normally distributed in each component, and correlated."""
+
+    name = "normal"
+    priors = (NormalWishart,)
+    accepts = Accepts(missing=True)
+    starts: ClassVar[tuple[str, ...]] = ("generative", "pooled")
+
+    # --- the three things a model asks for --------------------------------------------------------
+
+    def view(self, X):
+        return dense_rows(X)
+
+    def read(self, block, rows: DenseRows):
+        return group(rows.values, block.fixed["shift"], block.fixed["scale"], FARTHEST, rows.base)
+
+    def table(self, block):
+        """Theta = (S^-1 m, -S^-1 / 2), as rows want it that have all cells."""
+        xp, mean = namespace_of(block.mass), block.values["mean"].T
+        precision = xp.linalg.inv(xp.moveaxis(covariances(block), -1, 0))
+        slope = (precision @ mean[:, :, None])[:, :, 0]
+        curve = -0.5 * xp.reshape(precision, (precision.shape[0], precision.shape[1] ** 2))
+        theta = [slope.T, curve.T] if "covariance" in block.values else [slope.T]
+        return xp.concat(theta, axis=0), None
+
+    def scores(self, block, batch):
+        xp, unit = namespace_of(block.mass), log_units(block)
+        parts = []
+        for solved in _solve(block, batch):
+            normalizer = 0.5 * solved.log_det + (batch.there[solved.some, ...] @ unit)[:, None]
+            parts.append(xp.moveaxis(-0.5 * solved.far - normalizer[:, :, None], 1, 0))
+        a = batch.by_row(xp.concat(parts, axis=1))
+        return a if batch.base is None else a + batch.base[:, None]
+
+    def expected(self, block, batch, weights, least=0.0):
+        """Weighted sums of u, of u u' - J, and of weights."""
+        xp, by_place = namespace_of(weights), batch.by_place(weights)
+        sums: Any = 0.0
+        products: Any = 0.0
+        for solved in _solve(block, batch):
+            W = by_place[:, solved.some, :]
+            u = xp.moveaxis(solved.u, 1, 0)
+            K, places = u.shape[0], u.shape[1] * u.shape[2]
+            u = xp.reshape(u, (K, places, u.shape[-1]))
+            weighed = xp.reshape(W, (K, places, 1)) * u
+            mass = xp.sum(W, axis=2).T
+            sums = sums + xp.sum(weighed, axis=1)
+            products = products + xp.matrix_transpose(weighed) @ u
+            products = products - xp.sum(mass[:, :, None, None] * solved.inverse, axis=0)
+        batch.memo.clear()
+        return sums.T, xp.moveaxis(products, 0, -1), xp.sum(weights, axis=0)[None, :]
+
+    def leverage(self, block, batch, weights, step, least=0.0):
+        """D a_k / d r_k: the squared distance from a mean, half its square from a covariance."""
+        xp = namespace_of(block.mass)
+        far = xp.concat([xp.moveaxis(s.far, 1, 0) for s in _solve(block, batch)], axis=1)
+        seen = xp.sum(batch.there, axis=1)[None, :, None]
+        return batch.by_row(0.5 * (xp.clip(far, None, 1e100) ** 2 + seen)) / step.counts(block.mass)
+
+    def moved(self, block, found, step):
+        landed = _wishart.land_check if isinstance(step.projection, Check) else _wishart.land_inside
+        return _wishart.moved(block, found, step, landed)
+
+    def slope(self, block, found, counts, n):
+        return _wishart.slope(block, found, counts, n)
+
+    def free(self, block):
+        return _wishart.free(block)
+
+    def placed(self, block, free):
+        return block._replace(values=_wishart.values_of(block, free))
+
+    def reach(self, block, step):
+        return _wishart.reach(block, step)
+
+    def strength(self, block):
+        return max(block.prior.nu_mean, block.prior.nu_covariance)
+
+    # --- the start --------------------------------------------------------------------------------
+
+    def collect(self, rows, parts, n_features, n_classes):
+        return _moments.collect(rows.values, parts, n_features, n_classes)
+
+    def merged(self, tallies):
+        return _moments.merged(tallies)
+
+    def start(self, prior, tally, total, init, stream):
+        begin = _moments.start(prior, tally, total, init, stream)
+        values = {"mean": begin.mean, "covariance": begin.covariance}
+        return Block(self.name, begin.mass, values, {}, begin.fixed, begin.prior)
+
+    def perturbed(self, block, components, rng):
+        """Means move about, by a deviation of theirs or so."""
+        mean = block.values["mean"].copy()
+        spread = np.broadcast_to(covariances(block), (len(mean), *mean.shape))
+        off = rng.normal(size=(len(mean), len(components)))
+        mean[:, components] += off * np.sqrt(np.diagonal(spread).T[:, components])
+        return block._replace(values=block.values | {"mean": mean})
+
+    # --- the state --------------------------------------------------------------------------------
+
+    def shapes(self, n_components, n_features):
+        d, K = n_features, n_components
+        shapes = {"mean": (d, K), "covariance": (d, d, K), "mass": (1,)}
+        return shapes | dict.fromkeys(("shift", "scale"), (d,))
+
+    def check_fixed(self, block, shapes):
+        d, prior = len(block.fixed["shift"]), block.prior
+        check_array("shifts", block.fixed["shift"], (d,))
+        check_array("scales", block.fixed["scale"], (d,), above=0.0, holes=True)
+        check_number("nu_mean", prior.nu_mean, least=0.0, kind=float)
+        check_number("nu_covariance", prior.nu_covariance, above=0.0, kind=float)
+        check_array("mean of the prior", prior.mean, (d,))
+        check_array("covariance of the prior", prior.covariance, (d, d))
+        _moments.check_definite("the prior", prior.covariance[:, :, None])
+        for values in (block.values, block.past):
+            if "covariance" in values:
+                _moments.check_definite(self.name, values["covariance"])
+
+    def centre(self, block):
+        return {"mean": block.prior.mean, "covariance": block.prior.covariance}
+
+    def moments(self, block):
+        m, covariance = block.values["mean"], block.values["covariance"]
+        square = covariance + m[:, None, :] * m[None, :, :]
+        return {"mean": m, "square": square.reshape(len(m) ** 2, m.shape[1])}
+
+    def of_moments(self, moments):
+        m = moments["mean"]
+        square = moments["square"].reshape(len(m), len(m), m.shape[1])
+        return {"mean": m, "covariance": square - m[:, None, :] * m[None, :, :]}
+
+    def penalty(self, block):
+        return _wishart.penalty(block)
+
+    def sample(self, block, codes, rng):
+        mean, covariance = moments(block)
+        root = _wishart.rooted(covariance)
+        noise = rng.normal(size=(len(codes), mean.shape[1]))
+        rows = mean[codes]
+        for k in np.unique(codes):
+            rows[codes == k] += noise[codes == k] @ root[k % len(root)].T
+        return rows
+
+    # --- what users meet --------------------------------------------------------------------------
+
+    def named_priors(self, generative, n_features, mixed):
+        return {"data": (NormalWishart(), 1.0)}
+
+    def check_prior(self, prior):
+        nu = prior.nu_covariance
+        positive = prior.strength > 0 if nu is None else nu > 0
+        if not (prior.nu_mean >= 0 and positive):
+            raise OptionError(
+                f"prior={prior!r}: nu_mean must be >= 0, nu_covariance and strength > 0"
+            )
+
+    def complete_prior(self, prior, rows, parts, components=1.0):
+        if prior.nu_covariance is not None:
+            return prior
+        strength = prior.strength * _moments.strength_of(rows.values.shape[1], components)
+        return prior._replace(nu_covariance=strength)
+
+    def prior_of_components(self, prior, by_class, by_component):
+        if prior.covariance is not None:
+            return prior
+        return prior._replace(covariance=_moments.within_components(by_class(), by_component))
+
+    def auto_batch(self, rows, n_classes):
+        return max(16, min(rows.values.shape[1], 256))
+
+    def expectations(self, block):
+        m, covariance = moments(block)
+        square = covariance + m[:, :, None] * m[:, None, :]
+        return {"x": m, "xx": square.reshape(len(m), -1)}
+
+    def slopes(self, block):
+        m, covariance = moments(block)
+        precision, log_det, varies = precisions(covariance)
+        slope = np.squeeze(precision @ m[:, :, None], 2)
+        offset = 0.5 * ((m * slope).sum(axis=1) + log_det) + varies * _LOG_ROOT
+        return -offset, {"x": slope, "xx": -0.5 * precision.reshape(len(m), -1)}
+
+    def features_of(self, X):
+        X = np.asarray(X, dtype=np.float64)
+        return np.hstack([X, (X[:, :, None] * X[:, None, :]).reshape(len(X), -1)])
+
+    def points(self, rows, weights, n_features):
+        return _units.points(rows.values, weights)
+
+    def example(self, codes, n_features, rng):
+        size = codes.max() + 1, n_features
+        means, mix = rng.normal(size=size), rng.normal(size=(n_features, *size)).T
+        noise = rng.normal(size=(len(codes), n_features))
+        mixed = np.einsum("ni,nij->nj", noise, mix.swapaxes(0, 1)[codes])
+        return 1.0 + 3.0 * means[codes] + 0.3 * mixed + 0.5 * noise
+
+
+def moments(block: Block) -> tuple[np.ndarray, np.ndarray]:
+    """Means and covariances in raw units, component first; 0 covariance where none varies."""
+    shift, scale = block.fixed["shift"], np.nan_to_num(block.fixed["scale"])
+    mean = shift + scale * block.values["mean"].T
+    covariance = np.moveaxis(covariances(block), -1, 0)
+    return mean, covariance * scale[:, None] * scale
+
+
+def covariances(block: Block) -> Any:
+    """Of the components, in units, the component last; of tied ones there is one."""
+    tied = "covariance" not in block.values
+    return block.prior.covariance[:, :, None] if tied else block.values["covariance"]
+
+
+def conditionals(block: Block, rows: DenseRows) -> tuple[Any, Any, Any]:
+    """Of rows given the cells that they have: mean and covariance in each component, in raw units.
+
+    Means are (n, K, d), at a cell that is there the cell. Covariances are those of groups of rows,
+    (G, K, d, d), zero for cells that are there; tied components have one. The third says the group
+    of each row, (n,).
+    """
+    batch = group(rows.values, block.fixed["shift"], block.fixed["scale"], FARTHEST)
+    xp, scale = namespace_of(block.mass), block.fixed["scale"]
+    scale = xp.where(xp.isfinite(scale), scale, xp.zeros_like(scale))
+    S = xp.moveaxis(covariances(block), -1, 0)
+    m = block.values["mean"].T
+    means, spreads = [], []
+    for solved in _solve(block, batch):
+        there = batch.there[solved.some, :]
+        gone = 1.0 - there
+        expected = m[None, :, None, :] + solved.u @ S
+        cells = batch.cells[solved.some, ...][:, None, :, :]
+        means.append(xp.where(there[:, None, None, :] > 0, cells, expected))
+        spread = S - S @ solved.inverse @ S
+        spreads.append(spread * gone[:, None, :, None] * gone[:, None, None, :])
+    mean = xp.moveaxis(xp.concat(means, axis=0), 1, 2)
+    K, d = mean.shape[2:]
+    mean = xp.take(xp.reshape(mean, (-1, K, d)), batch.place, axis=0)
+    spread = xp.concat(spreads, axis=0) * scale[:, None] * scale
+    return block.fixed["shift"] + scale * mean, spread, batch.place // batch.cells.shape[1]
+
+
+def log_units(block: Block) -> Any:
+    """What the unit of each column adds to a normalizer, and its share of the constant."""
+    scale = block.fixed["scale"]
+    xp = namespace_of(scale)
+    varies = xp.isfinite(scale)
+    one = xp.where(varies, scale, xp.ones_like(scale))
+    return xp.where(varies, xp.log(one) + _LOG_ROOT, xp.zeros_like(scale))
+
+
+def _solve(block: Block, batch: Grouped) -> list[Solved] | Any:
+    """Solve for u, some groups at a time; what is worked out at once is kept for the next one."""
+    if batch.memo and batch.memo[0] is block.values:
+        return batch.memo[1]
+    d, K = block.values["mean"].shape
+    slabs = batch.slabs(K * d * d)
+    solved = (_solved(block, batch, some) for some in slabs)
+    if len(slabs) > 1:
+        return solved
+    batch.memo[:] = [block.values, list(solved)]
+    return batch.memo[1]
+
+
+def _solved(block: Block, batch: Grouped, some: slice) -> Solved:
+    """Some groups of rows, beside the components."""
+    xp, there = namespace_of(block.mass), batch.there[some, :]
+    inverse, log_det = inverses(xp.moveaxis(covariances(block), -1, 0), there)
+    m = block.values["mean"].T[None, :, None, :]
+    off = batch.cells[some, ...][:, None, :, :] - m
+    u = off @ inverse
+    return Solved(some, u, xp.sum(off * u, axis=-1), inverse, log_det)
+
+
+def inverses(covariance: Any, there: Any) -> tuple[Any, Any]:
+    """Inverses of what the cells of each group share, zero elsewhere, and ln of determinants."""
+    xp = namespace_of(covariance)
+    both = (there[:, :, None] * there[:, None, :])[:, None, :, :]
+    one = xp.eye(there.shape[1], dtype=there.dtype, device=there.device)
+    full = covariance[None, ...] * both + (one * (1.0 - there)[:, :, None])[:, None, :, :]
+    full, root = _wishart.definite(full)
+    diagonal = xp.sum(root * one, axis=-1)
+    return xp.linalg.inv(full) * both, 2.0 * xp.sum(xp.log(diagonal), axis=-1)
+
+
+def precisions(covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+    """Inverses of covariances in raw units, without the columns that never vary."""
+    deviation = np.sqrt(np.diagonal(covariance[0]))
+    varies = deviation > 0
+    deviation = np.where(varies, deviation, 1.0)
+    unit = deviation[:, None] * deviation
+    inverse, log_det = inverses(covariance / unit, varies[None, :] * 1.0)
+    return inverse[0] / unit, log_det[0] + 2.0 * np.log(deviation).sum(), int(varies.sum())
+
+
+NORMAL = register(NormalFamily())

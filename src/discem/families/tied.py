@@ -1,0 +1,176 @@
+"""The tied family: correlated columns, of one covariance in all components, which is known.
+
+It is the normal family whose prior of covariances is as strong as can be: all components have the
+covariance of the prior, and only means are learnt. So scores are linear in ``y = S_oo^-1 x_o``,
+with zeros for the missing cells, and a step costs what one of independent columns does.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._arrays import count_true, namespace_of
+from . import _moments, _wishart
+from ._family import Block, register
+from ._patterns import Grouped, group
+from .normal import FARTHEST, NormalFamily, inverses, log_units, moments, precisions
+
+
+class Linear(NamedTuple):
+    """A batch of rows, as means see them."""
+
+    rows: Grouped
+    y: Any  # (G, size, d)
+    base: Any  # (G, size) the score of a mean of 0
+    far: Any  # (G, size) x' y
+    inverse: Any  # (G, d, d) S_oo^-1; None where that is too much to keep
+
+
+class TiedFamily(NormalFamily):
+    """Numbers that are normally distributed, of one covariance in all components."""
+
+    name = "tied"
+    starts = ("generative",)
+
+    # --- the three things a model asks for --------------------------------------------------------
+
+    def read(self, block, rows):
+        xp, fixed = namespace_of(block.mass), block.fixed
+        grouped = group(rows.values, fixed["shift"], fixed["scale"], FARTHEST, rows.base)
+        y, normalizers, kept = [], [], []
+        for some in grouped.slabs(rows.values.shape[1] ** 2):
+            inverse, log_det = _inverses(block, grouped, some)
+            y.append(grouped.cells[some, ...] @ inverse)
+            normalizers.append(0.5 * log_det + grouped.there[some, :] @ log_units(block))
+            kept.append(inverse)
+        y = xp.concat(y, axis=0)
+        far = xp.sum(grouped.cells * y, axis=-1)
+        base = -0.5 * far - xp.concat(normalizers, axis=0)[:, None]
+        return Linear(grouped, y, base, far, kept[0] if len(kept) == 1 else None)
+
+    def scores(self, block, batch):
+        xp, mean = namespace_of(block.mass), block.values["mean"]
+        half = 0.5 * xp.sum(mean * _means(block, batch), axis=1)
+        a = batch.y @ mean - half[:, None, :] + batch.base[:, :, None]
+        a = batch.rows.by_row(xp.moveaxis(a, -1, 0))
+        return a if batch.rows.base is None else a + batch.rows.base[:, None]
+
+    def expected(self, block, batch, weights, least=0.0):
+        """Weighted sums of ``S_oo^-1 (x_o - m_o)``, and of weights."""
+        xp, W = namespace_of(weights), batch.rows.by_place(weights)
+        K, d, places = W.shape[0], batch.y.shape[-1], W.shape[1] * W.shape[2]
+        sums = xp.reshape(W, (K, places)) @ xp.reshape(batch.y, (places, d))
+        by_group = xp.sum(W, axis=2).T[:, None, :]
+        sums = sums.T - xp.sum(by_group * _means(block, batch), axis=0)
+        return sums, xp.sum(weights, axis=0)[None, :]
+
+    def leverage(self, block, batch, weights, step, least=0.0):
+        """D a_k / d r_k: the squared distance from the mean."""
+        xp, mean = namespace_of(block.mass), block.values["mean"]
+        size = xp.sum(mean * _means(block, batch), axis=1)
+        far = batch.far[:, :, None] - 2.0 * (batch.y @ mean) + size[:, None, :]
+        far = xp.moveaxis(xp.clip(far, 0.0, None), -1, 0)
+        return batch.rows.by_row(far) / step.counts(block.mass)
+
+    def moved(self, block, found, step):
+        (sums, seen), mean, prior = found, block.values["mean"], block.prior
+        xp, count = namespace_of(mean), step.counts(block.mass)
+        pull = xp.clip(step.pull * prior.nu_mean * xp.ones_like(count), None, 0.5 * count)
+        change = seen - step.decay / step.slowness * count
+        to_sum = prior.covariance @ sums + pull * (prior.mean[:, None] - mean)
+        new, short = step.projection.positive(count, change, step.floor)
+        taken = (new - count) / xp.where(short, change, xp.ones_like(change))
+        taken = xp.where(short, xp.clip(xp.abs(taken), 0.0, 1.0), xp.ones_like(count))
+        mean = mean + taken * to_sum / new
+        gained = xp.sum(xp.where(short, new - count + seen - change, seen))[None]
+        mass, _ = step.projection.positive(block.mass, gained - step.decay * block.mass, step.floor)
+        values = {"mean": xp.clip(mean, -_wishart.WIDE, _wishart.WIDE)}
+        return block._replace(mass=mass, values=values), count_true(short)
+
+    def free(self, block):
+        white = _wishart.rooted(block.prior.covariance)
+        return {"mean": namespace_of(white).linalg.inv(white) @ block.values["mean"]}
+
+    def placed(self, block, free):
+        return block._replace(
+            values={"mean": _wishart.rooted(block.prior.covariance) @ free["mean"]}
+        )
+
+    def slope(self, block, found, counts, n):
+        xp, prior, white = (
+            namespace_of(counts),
+            block.prior,
+            _wishart.rooted(block.prior.covariance),
+        )
+        off = xp.linalg.inv(white) @ (block.values["mean"] - prior.mean[:, None])
+        metric = xp.ones_like(off) * (counts + prior.nu_mean / n)
+        return {"mean": prior.nu_mean / n * off - white.T @ found[0]}, {"mean": metric}
+
+    def reach(self, block, step):
+        return {"mean": namespace_of(block.mass).abs(step["mean"])}
+
+    def strength(self, block):
+        return block.prior.nu_mean
+
+    # --- the start --------------------------------------------------------------------------------
+
+    def start(self, prior, tally, total, init, stream):
+        begin = _moments.start(
+            prior, tally, total, "prior" if init == "prior" else "pooled", stream
+        )
+        return Block(self.name, begin.mass, {"mean": begin.mean}, {}, begin.fixed, begin.prior)
+
+    # --- the state --------------------------------------------------------------------------------
+
+    def shapes(self, n_components, n_features):
+        shapes = super().shapes(n_components, n_features)
+        del shapes["covariance"]
+        return shapes
+
+    def centre(self, block):
+        return {"mean": block.prior.mean}
+
+    def moments(self, block):
+        return block.values
+
+    def of_moments(self, moments):
+        return moments
+
+    def penalty(self, block):
+        xp, white = namespace_of(block.mass), _wishart.rooted(block.prior.covariance)
+        off = xp.linalg.inv(white) @ (block.values["mean"] - block.prior.mean[:, None])
+        return float(0.5 * block.prior.nu_mean * xp.sum(off * off))
+
+    # --- what users meet --------------------------------------------------------------------------
+
+    def expectations(self, block):
+        return {"x": moments(block)[0]}
+
+    def slopes(self, block):
+        mean, covariance = moments(block)
+        precision, *_ = precisions(covariance)
+        slope = mean @ precision[0]
+        return -0.5 * (mean * slope).sum(axis=1), {"x": slope}
+
+    def features_of(self, X):
+        return np.asarray(X, dtype=np.float64)
+
+
+def _inverses(block: Block, rows: Grouped, some: slice) -> tuple[Any, Any]:
+    inverse, log_det = inverses(block.prior.covariance[None, ...], rows.there[some, :])
+    return inverse[:, 0, :, :], log_det[:, 0]
+
+
+def _means(block: Block, batch: Linear) -> Any:
+    """S_oo^-1 m_o of each group, (G, d, K)."""
+    mean = block.values["mean"]
+    if batch.inverse is not None:
+        return batch.inverse @ mean
+    slabs = batch.rows.slabs(mean.shape[0] ** 2)
+    parts = [_inverses(block, batch.rows, some)[0] @ mean for some in slabs]
+    return namespace_of(mean).concat(parts, axis=0)
+
+
+TIED = register(TiedFamily())

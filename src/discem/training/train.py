@@ -141,10 +141,10 @@ def _train_whole(
     progress.close()
     if plan.tol is None or done or stopped or hope <= plan.tol:
         return
-    steps = learner.epochs - begun
-    if steps < plan.epochs:
+    taken = learner.epochs - begun
+    if taken < plan.epochs:
         warn(
-            f"training stalled after {steps} steps, at the limit of precision: some rows are so "
+            f"training stalled after {taken} steps, at the limit of precision: some rows are so "
             "much alike that a component of them has next to no variance",
             ConvergenceWarning,
         )

@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import discem
 from discem import GaussianClassifier, MixtureClassifier, NormalWishart
 from discem.exceptions import OptionError
-from discem.families import normal
+from discem.families._given import conditionals
 from discem.io.rows import dense_rows
 
 ORDER = "k-means and hidden cells depend on the order of rows"
@@ -143,7 +143,7 @@ def test_conditionals_are_those_of_the_joint(covariance):
     X, y, Z, _ = wine()
     model = GaussianClassifier(covariance=covariance, max_iter=5, tol=None).fit(X[:, :4], y)
     rows = np.where(np.random.default_rng(0).random((6, 4)) < 0.5, np.nan, Z[:6, :4])
-    mean, spread, group = normal.conditionals(model.learner_.model.features, dense_rows(rows))
+    mean, spread, group = conditionals(model.learner_.model.features, dense_rows(rows))
     for i, row in enumerate(rows):
         o = ~np.isnan(row)
         for k in range(3):

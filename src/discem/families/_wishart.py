@@ -106,7 +106,7 @@ def land_inside(
     grown = xp.sqrt(xp.sum(v * v, axis=(-2, -1))) + size * size
     short = ~_keeps(share, n, size, lowest) | (grown > _MOST)
     f = xp.where(short, fractions(share, n, size, lowest), xp.ones_like(n))
-    f = xp.where(grown > _MOST, xp.minimum(f, _MOST / grown), f)
+    f = xp.minimum(f, _MOST / xp.clip(grown, _MOST, None))
     stays = short & (f == 0.0)  # a step beyond all bounds has no direction
     new = count + f * to_count
     shift = (f / new)[:, None] * to_sum

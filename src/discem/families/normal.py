@@ -10,7 +10,7 @@ cells share one J, see `_patterns`.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,20 +22,8 @@ from ..priors import NormalWishart
 from ..projections import Check
 from . import _moments, _units, _wishart
 from ._family import Accepts, Block, Family, register
-from ._patterns import Grouped, group
-
-FARTHEST = 1e60  # units: squares of squares of what is further out would overflow
-_LOG_ROOT = float(0.5 * np.log(2 * np.pi))
-
-
-class Solved(NamedTuple):
-    """Groups of rows beside the components."""
-
-    some: slice  # which groups
-    u: Any  # (G, K, size, d)
-    far: Any  # (G, K, size) (x - m)' u, the squared distance
-    inverse: Any  # (G, K, d, d)
-    log_det: Any  # (G, K)
+from ._given import FARTHEST, LOG_ROOT, covariances, inverses, log_units, solve
+from ._patterns import group
 
 
 class NormalFamily(Family):
@@ -66,7 +54,7 @@ class NormalFamily(Family):
     def scores(self, block, batch):
         xp, unit = namespace_of(block.mass), log_units(block)
         parts = []
-        for solved in _solve(block, batch):
+        for solved in solve(block, batch):
             normalizer = 0.5 * solved.log_det + (batch.there[solved.some, ...] @ unit)[:, None]
             parts.append(xp.moveaxis(-0.5 * solved.far - normalizer[:, :, None], 1, 0))
         a = batch.by_row(xp.concat(parts, axis=1))
@@ -77,7 +65,7 @@ class NormalFamily(Family):
         xp, by_place = namespace_of(weights), batch.by_place(weights)
         sums: Any = 0.0
         products: Any = 0.0
-        for solved in _solve(block, batch):
+        for solved in solve(block, batch):
             W = by_place[:, solved.some, :]
             u = xp.moveaxis(solved.u, 1, 0)
             K, places = u.shape[0], u.shape[1] * u.shape[2]
@@ -93,7 +81,7 @@ class NormalFamily(Family):
     def leverage(self, block, batch, weights, step, least=0.0):
         """D a_k / d r_k: the squared distance from a mean, half its square from a covariance."""
         xp = namespace_of(block.mass)
-        far = xp.concat([xp.moveaxis(s.far, 1, 0) for s in _solve(block, batch)], axis=1)
+        far = xp.concat([xp.moveaxis(s.far, 1, 0) for s in solve(block, batch)], axis=1)
         seen = xp.sum(batch.there, axis=1)[None, :, None]
         return batch.by_row(0.5 * (xp.clip(far, None, 1e100) ** 2 + seen)) / step.counts(block.mass)
 
@@ -218,7 +206,7 @@ class NormalFamily(Family):
         m, covariance = moments(block)
         precision, log_det, varies = precisions(covariance)
         slope = np.squeeze(precision @ m[:, :, None], 2)
-        offset = 0.5 * ((m * slope).sum(axis=1) + log_det) + varies * _LOG_ROOT
+        offset = 0.5 * ((m * slope).sum(axis=1) + log_det) + varies * LOG_ROOT
         return -offset, {"x": slope, "xx": -0.5 * precision.reshape(len(m), -1)}
 
     def features_of(self, X):
@@ -242,83 +230,6 @@ def moments(block: Block) -> tuple[np.ndarray, np.ndarray]:
     mean = shift + scale * block.values["mean"].T
     covariance = np.moveaxis(covariances(block), -1, 0)
     return mean, covariance * scale[:, None] * scale
-
-
-def covariances(block: Block) -> Any:
-    """Of the components, in units, the component last; of tied ones there is one."""
-    tied = "covariance" not in block.values
-    return block.prior.covariance[:, :, None] if tied else block.values["covariance"]
-
-
-def conditionals(block: Block, rows: DenseRows) -> tuple[Any, Any, Any]:
-    """Of rows given the cells that they have: mean and covariance in each component, in raw units.
-
-    Means are (n, K, d), at a cell that is there the cell. Covariances are those of groups of rows,
-    (G, K, d, d), zero for cells that are there; tied components have one. The third says the group
-    of each row, (n,).
-    """
-    batch = group(rows.values, block.fixed["shift"], block.fixed["scale"], FARTHEST)
-    xp, scale = namespace_of(block.mass), block.fixed["scale"]
-    scale = xp.where(xp.isfinite(scale), scale, xp.zeros_like(scale))
-    S = xp.moveaxis(covariances(block), -1, 0)
-    m = block.values["mean"].T
-    means, spreads = [], []
-    for solved in _solve(block, batch):
-        there = batch.there[solved.some, :]
-        gone = 1.0 - there
-        expected = m[None, :, None, :] + solved.u @ S
-        cells = batch.cells[solved.some, ...][:, None, :, :]
-        means.append(xp.where(there[:, None, None, :] > 0, cells, expected))
-        spread = S - S @ solved.inverse @ S
-        spreads.append(spread * gone[:, None, :, None] * gone[:, None, None, :])
-    mean = xp.moveaxis(xp.concat(means, axis=0), 1, 2)
-    K, d = mean.shape[2:]
-    mean = xp.take(xp.reshape(mean, (-1, K, d)), batch.place, axis=0)
-    spread = xp.concat(spreads, axis=0) * scale[:, None] * scale
-    return block.fixed["shift"] + scale * mean, spread, batch.place // batch.cells.shape[1]
-
-
-def log_units(block: Block) -> Any:
-    """What the unit of each column adds to a normalizer, and its share of the constant."""
-    scale = block.fixed["scale"]
-    xp = namespace_of(scale)
-    varies = xp.isfinite(scale)
-    one = xp.where(varies, scale, xp.ones_like(scale))
-    return xp.where(varies, xp.log(one) + _LOG_ROOT, xp.zeros_like(scale))
-
-
-def _solve(block: Block, batch: Grouped) -> list[Solved] | Any:
-    """Solve for u, some groups at a time; what is worked out at once is kept for the next one."""
-    if batch.memo and batch.memo[0] is block.values:
-        return batch.memo[1]
-    d, K = block.values["mean"].shape
-    slabs = batch.slabs(K * d * d)
-    solved = (_solved(block, batch, some) for some in slabs)
-    if len(slabs) > 1:
-        return solved
-    batch.memo[:] = [block.values, list(solved)]
-    return batch.memo[1]
-
-
-def _solved(block: Block, batch: Grouped, some: slice) -> Solved:
-    """Some groups of rows, beside the components."""
-    xp, there = namespace_of(block.mass), batch.there[some, :]
-    inverse, log_det = inverses(xp.moveaxis(covariances(block), -1, 0), there)
-    m = block.values["mean"].T[None, :, None, :]
-    off = batch.cells[some, ...][:, None, :, :] - m
-    u = off @ inverse
-    return Solved(some, u, xp.sum(off * u, axis=-1), inverse, log_det)
-
-
-def inverses(covariance: Any, there: Any) -> tuple[Any, Any]:
-    """Inverses of what the cells of each group share, zero elsewhere, and ln of determinants."""
-    xp = namespace_of(covariance)
-    both = (there[:, :, None] * there[:, None, :])[:, None, :, :]
-    one = xp.eye(there.shape[1], dtype=there.dtype, device=there.device)
-    full = covariance[None, ...] * both + (one * (1.0 - there)[:, :, None])[:, None, :, :]
-    full, root = _wishart.definite(full)
-    diagonal = xp.sum(root * one, axis=-1)
-    return xp.linalg.inv(full) * both, 2.0 * xp.sum(xp.log(diagonal), axis=-1)
 
 
 def precisions(covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:

@@ -14,8 +14,9 @@ import numpy as np
 from .._arrays import count_true, namespace_of
 from . import _moments, _wishart
 from ._family import Block, register
+from ._given import FARTHEST, inverses, log_units
 from ._patterns import Grouped, group
-from .normal import FARTHEST, NormalFamily, inverses, log_units, moments, precisions
+from .normal import NormalFamily, moments, precisions
 
 
 class Linear(NamedTuple):

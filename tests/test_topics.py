@@ -305,6 +305,21 @@ def test_options_of_training(option):
     assert np.isfinite(model.predict_log_proba(X)).all()
 
 
+@pytest.mark.parametrize("loss", ["ncll", "nll"])
+def test_only_the_second_half_is_averaged(loss):
+    X, y = documents()
+    averages = []
+
+    def look(model, record):
+        averages.append(model.learner_.state.averages)
+
+    model = TopicClassifier(loss=loss, random_state=0, max_iter=5, callback=look).fit(X, y)
+    assert averages == [False] * 3 + [loss != "nll"] * 2
+    assert not model.learner_.state.averages  # a stream goes on from the mean
+    last = TopicClassifier(loss=loss, random_state=0, max_iter=5, average=False).fit(X, y)
+    assert np.array_equal(model.topics_, last.topics_) == (loss == "nll")
+
+
 # --- use ------------------------------------------------------------------------------------------
 
 

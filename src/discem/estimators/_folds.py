@@ -47,9 +47,9 @@ def splits(
 ) -> list[Split]:
     """Hold out labelled rows of a weight, `most` of them taking part.
 
-    Without `cv` it is a share of each class, again and again where rows are few; or `folds` are. The only row of a
-    class is never held out. What is held out has a class that is trained on. None where there is
-    nothing to hold out.
+    Without `cv` it is a share of each class, again and again where rows are few, or each of so many
+    `folds`. The only row of a class is never held out. What is held out has a class that is trained
+    on. None where there is nothing to hold out.
     """
     some = rng.permutation(np.flatnonzero((weights > 0) & (codes >= 0)))[:most]
     pairs = (

@@ -12,11 +12,10 @@ from scipy.special import logsumexp
 from .._checks import check_number, demand
 from .._kinds import savable
 from ..io.frames import check_table
-from ._choice import Result
+from ._choice import Result, weigh
 from ._explain import Explanation
 from ._tables import Encoded
 
-_NOTICED = 0.02  # weight, below which a candidate is not worth its time
 REST = "(average of models)"  # in explanations: what no column of any model adds
 
 
@@ -28,30 +27,25 @@ class Member(NamedTuple):
     weight: float
 
 
-def dealt(
-    results: Sequence[Result], weights: np.ndarray, most: int
-) -> list[tuple[Result, Any, float]]:
-    """Candidates that weigh most, each with models of some of the parts, and their weights.
+def best_of(results: Sequence[Result], most: int) -> list[tuple[Result, float]]:
+    """The candidates of least log-loss, and their weights in an average."""
+    best = sorted(results, key=lambda result: result.mark.log_loss)[:most]
+    return list(zip(best, weigh([each.mark for each in best]).tolist(), strict=True))
 
-    So every row is unseen by one model at least, and each candidate is seen without some rows.
+
+def dealt(best: Sequence[tuple[Result, float]], most: int) -> list[tuple[Result, Any, float]]:
+    """Candidates, in turn, each with the model of one of the parts, and its weight.
+
+    So every row is unseen by one model at least, and each candidate has not seen some rows.
     """
-    parts = len(results[0].models)
-    order = np.argsort(-weights, kind="stable")[: max(most // 2, 1)]
-    turns = [int(order[part % len(order)]) for part in range(min(parts, most))]
-    share = {own: weights[own] / turns.count(own) for own in turns}
-    total = sum(share[own] for own in turns)
-    pairs = enumerate(turns)
-    found = [(results[own], results[own].models[part], share[own] / total) for part, own in pairs]
+    turns = [part % len(best) for part in range(min(len(best[0][0].models), most))]
+    found = []
+    for part, own in enumerate(turns):
+        result, weight = best[own]
+        found.append((result, result.models[part], weight / turns.count(own)))
+    total = sum(weight for *_, weight in found)
+    found = [(result, model, weight / total) for result, model, weight in found]
     return sorted(found, key=lambda each: -each[2])
-
-
-def best_weighed(
-    results: Sequence[Result], weights: np.ndarray, most: int
-) -> list[tuple[Result, float]]:
-    """The candidates that weigh most, and their weights."""
-    order = [i for i in np.argsort(-weights, kind="stable")[:most] if weights[i] > _NOTICED]
-    total = weights[order].sum()
-    return [(results[i], float(weights[i] / total)) for i in order]
 
 
 def read_for(members: Sequence[Member], X: Any) -> list[Any]:

@@ -19,7 +19,7 @@ _SIZES = (8, 16, 32)  # of the components of a class, beside 3 and 1
 _MEMBERS = 2  # rows that a component should have, to be tried at all
 _MANY = 100  # .. from 16 components on, and of each column where these are correlated, one
 _CERTAIN = 0.01  # nats a row: nobody needs more
-_HOPELESS = 3.0  # standard errors behind the best: what is like it need not be tried
+_HOPELESS = 1.0  # standard errors behind the best: what is like it need not be tried
 _DEAR = 3e8  # products of a pass over correlated columns, which take too long
 _COPIES, _PATTERNS = 3, 60  # of rows, and of cells that are hidden, in such a pass
 
@@ -135,13 +135,18 @@ def candidates(
             generative = isinstance(loss_of(options["loss"]), NLL)
             if options in seen or not sizes.takes(options) or (generative and "hide" in way):
                 continue
+            if (
+                way.keys() == {"n_components"}
+                and 2 * best.options["n_components"] < way["n_components"] - 2
+            ):
+                continue  # half as many were no better than fewer
             seen.append(options)
             best = yield options
 
 
 def _kinds(sizes: Sizes) -> Iterator[Options]:
     """What is modelled, by which loss, with how many components."""
-    for size, loss in ((3, "ncll"), (1, "ncll"), (3, "nll"), (1, "nll"), (8, "ncll"), (8, "blend")):
+    for size, loss in ((3, "ncll"), (1, "ncll"), (3, "nll"), (1, "nll")):
         yield {"n_components": size, "loss": loss}
     for wide in ({}, {"whole_numbers": "numbers"}) if sizes.whole_numbers else ({},):
         for covariance in ("tied", "full"):

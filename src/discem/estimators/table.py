@@ -19,9 +19,9 @@ from ..exceptions import EngineError, OptionError, warn
 from ..io.tables import Layout, check_table
 from ..losses import NLL, resolve_loss
 from . import _input
-from ._average import Member, best_weighed, check_members, dealt, explained, log_proba
+from ._average import Member, best_of, check_members, dealt, explained, log_proba
 from ._candidates import DEFAULTS, HIDDEN, STREAM, Readings, Sizes, candidates, loss_of
-from ._choice import Choice, Chooser, Mark, Options, less_surprised, of_all_classes
+from ._choice import Choice, Chooser, Mark, Options, Result, less_surprised, of_all_classes
 from ._explain import Explanation
 from ._folds import Split, check_cv, splits
 from ._input import NUMBER, is_count
@@ -537,15 +537,14 @@ class TableClassifier(Preset):
         self._fitted.choice = chooser.choice()
         if average == 1:
             return [(self.chosen_, 1.0, self.chosen_["temperature"])]
-        shares = chooser.weigh()
+        best = best_of(chooser.results, max(average // 2, 1))
+        self._fitted.choice = chooser.choice(_weights(chooser, best))
         seen = min(np.count_nonzero(part.weights) for part in parts) / np.count_nonzero(weights)
         if len(parts) > 1 and seen >= _KEPT and self._know_all(chooser, classes):
             counts = np.bincount(codes[codes >= 0], weights[codes >= 0])
-            self._keep_models(chooser, shares, average, counts)
+            self._keep_models(dealt(best, average), counts)
             return []
-        found = best_weighed(chooser.results, shares, max(average // 2, 1))
-        self._fitted.choice = chooser.choice(_taken(chooser, [own for own, _ in found], shares))
-        return [(own.options, share, self._temperature_of(own.mark)) for own, share in found]
+        return [(own.options, share, self._temperature_of(own.mark)) for own, share in best]
 
     def _temperature_of(self, mark: Mark) -> float:
         return mark.safe_temperature if self.temperature == "auto" else float(self.temperature)
@@ -555,20 +554,18 @@ class TableClassifier(Preset):
         models = [model for result in chooser.results for model in result.models]
         return all(np.array_equal(model.classes_, classes) for model in models)
 
-    def _keep_models(self, chooser: Chooser, shares, average: int, class_count) -> None:
-        """Let models of the choice be the members: all rows together, they have seen them all."""
-        members, taken = [], []
-        for result, model, weight in dealt(chooser.results, shares, average):
+    def _keep_models(self, models: list[tuple[Result, Any, float]], class_count) -> None:
+        """Let models of the choice be the members: all together, they have seen all rows."""
+        members = []
+        for result, model, weight in models:
             model.set_params(n_jobs=self.n_jobs, max_iter=self.max_iter, verbose=self.verbose)
             if self.temperature == "auto":  # that by which it was weighed
                 model.temperature_ = result.mark.temperature
             model.class_count_ = class_count
             members.append(Member(model, weight))
-            taken.append(result)
         self._fitted.members = members
-        self._fitted.chosen |= taken[0].options
+        self._fitted.chosen |= models[0][0].options
         self.chosen_["temperature"] = members[0].model.temperature_
-        self._fitted.choice = chooser.choice(_taken(chooser, taken, shares))
 
     # --- prediction -------------------------------------------------------------------------------
 
@@ -701,10 +698,10 @@ class TableClassifier(Preset):
         return tags
 
 
-def _taken(chooser: Chooser, taken: list[Any], shares: np.ndarray) -> np.ndarray:
-    """The weights of results in the choice: none of those that were not taken."""
-    kept = np.array([any(result is own for own in taken) for result in chooser.results])
-    return np.where(kept, shares, 0.0) / shares[kept].sum()
+def _weights(chooser: Chooser, best: list[tuple[Result, float]]) -> np.ndarray:
+    """The weights of all results of a choice, of which only the best have any."""
+    by_result = {id(result): weight for result, weight in best}
+    return np.array([by_result.get(id(result), 0.0) for result in chooser.results])
 
 
 def _epochs(n_rows: int, factors: int) -> int:

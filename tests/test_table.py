@@ -33,6 +33,7 @@ TOWNS = np.array(["bree", "hobbiton", "rivendell"])
 GIVEN = {"price": "lognormal", "rain": "hurdle", "visits": "poisson"}
 FIXED = {
     "covariance": "diag",
+    "whole_numbers": "levels",
     "average": 1,
     "n_components": 2, "loss": "ncll", "hide": 0.5, "missing": "ignore", "prior_strength": 1.0,
     "temperature": 1.0, "max_iter": 4, "tol": None, "random_state": 0,

@@ -45,7 +45,7 @@ _VIEWS = 3  # of each row held out: as it is, and with cells hidden
 _DENSE = 8  # components of a class in the density
 _ROWS_EACH = 25  # rows that a component of the density should have
 _PASSES, _ENOUGH = 5, 60_000  # over the rows, for the density; or so many rows in all
-_CHOSEN = ("n_components", "loss", "hide", "missing", "prior_strength", "covariance")
+_CHOSEN = (*DEFAULTS,)  # options that "auto" chooses
 
 
 @savable
@@ -109,6 +109,8 @@ class TableClassifier(Preset):
         What log-probabilities are multiplied by before they are normalised; "auto" is 1 in streams.
     covariance : {"auto", "diag", "tied", "full"}, default="auto"
         Whether numbers are correlated in a component, see `MixtureClassifier`; "auto" compares.
+    whole_numbers : {"auto", "levels", "numbers"}, default="auto"
+        What columns of whole numbers with few values are; "auto" compares, and streams take levels.
     average : "auto" or int, default="auto"
         How many models the probabilities may be averaged over; 1 is a single model, which is the
         smallest and the fastest. "auto" is 4, and 1 on workers of dask.
@@ -186,6 +188,7 @@ class TableClassifier(Preset):
         prior_strength="auto",
         temperature="auto",
         covariance="auto",
+        whole_numbers="auto",
         average="auto",
         density="auto",
         forget=None,
@@ -210,6 +213,7 @@ class TableClassifier(Preset):
         self.prior_strength = prior_strength
         self.temperature = temperature
         self.covariance = covariance
+        self.whole_numbers = whole_numbers
         self.average = average
         self.density = density
         self.forget = forget
@@ -381,6 +385,10 @@ class TableClassifier(Preset):
         if self.covariance not in ("auto", "diag", "full", "tied"):
             raise OptionError(
                 f"covariance={self.covariance!r} must be 'auto', 'diag', 'full' or 'tied'"
+            )
+        if self.whole_numbers not in ("auto", "levels", "numbers"):
+            raise OptionError(
+                f"whole_numbers={self.whole_numbers!r} must be 'auto', 'levels' or 'numbers'"
             )
         if self.average != "auto" and not is_count(self.average):
             raise OptionError(f"average={self.average!r} must be 'auto' or a whole number >= 1")

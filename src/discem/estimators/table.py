@@ -45,6 +45,7 @@ _VIEWS = 3  # of each row held out: as it is, and with cells hidden
 _DENSE = 8  # components of a class in the density
 _ROWS_EACH = 25  # rows that a component of the density should have
 _PASSES, _ENOUGH = 5, 60_000  # over the rows, for the density; or so many rows in all
+_ENOUGH_STEPS = 40  # more gained nothing on rows held out
 _CHOSEN = (*DEFAULTS,)  # options that "auto" chooses
 
 
@@ -192,7 +193,7 @@ class TableClassifier(Preset):
         average="auto",
         density="auto",
         forget=None,
-        max_iter=40,
+        max_iter=_ENOUGH_STEPS,
         tol=1e-3,
         validation_fraction=0.2,
         cv=None,
@@ -468,7 +469,7 @@ class TableClassifier(Preset):
 
         model.callback = after_epoch
         with warnings.catch_warnings():
-            if stage != "fit":
+            if stage != "fit" or self.max_iter == _ENOUGH_STEPS:  # as many as the default gives
                 warnings.simplefilter("ignore", ConvergenceWarning)
             try:
                 model.fit(rows, y if named is None else _input.Shares(y, named), weights)
@@ -545,7 +546,8 @@ class TableClassifier(Preset):
         self._fitted.choice = chooser.choice()
         if average == 1:
             return [(self.chosen_, 1.0, self.chosen_["temperature"])]
-        best = best_of(chooser.results, max(average // 2, 1))
+        enough = self.average == "auto" and labelled > _FOLDED  # rows: an average gains little
+        best = best_of(chooser.results, 1 if enough else max(average // 2, 1))
         self._fitted.choice = chooser.choice(_weights(chooser, best))
         seen = min(np.count_nonzero(part.weights) for part in parts) / np.count_nonzero(weights)
         if len(parts) > 1 and seen >= _KEPT and self._know_all(chooser, classes):

@@ -45,7 +45,7 @@ _VIEWS = 3  # of each row held out: as it is, and with cells hidden
 _DENSE = 8  # components of a class in the density
 _ROWS_EACH = 25  # rows that a component of the density should have
 _PASSES, _ENOUGH = 5, 60_000  # over the rows, for the density; or so many rows in all
-_ENOUGH_STEPS = 40  # more gained nothing on rows held out
+_ENOUGH_STEPS = 40  # with which the defaults were measured
 _CHOSEN = (*DEFAULTS,)  # options that "auto" chooses
 
 

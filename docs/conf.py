@@ -51,7 +51,7 @@ numpydoc_class_members_toctree = False
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"discem {release}"
-html_sidebars = dict.fromkeys(["docs/index", "docs/getting-started", "docs/gallery"], [])
+html_sidebars = {page: [] for page in ("docs/index", "docs/getting-started", "docs/gallery")}
 html_favicon = "_static/discem.svg"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]

@@ -159,7 +159,8 @@ def test_every_entry_of_the_navigation_resolves(view):
 
 def entries(tab, selector):
     """Titles and addresses of links."""
-    links = tab.locator(selector).evaluate_all("all => all.map(a => [a.textContent.trim(), a.href])")
+    read = "all => all.map(link => [link.textContent.trim(), link.href])"
+    links = tab.locator(selector).evaluate_all(read)
     return {title: address for title, address in links if title}
 
 

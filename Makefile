@@ -1,8 +1,8 @@
-# Everything from a fresh clone: `make demo`, `make test`. The virtual environment is made on demand.
+# Everything from a fresh clone: `make demo`, `make test`, `make docs`. The virtual environment is made on demand.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint docs bench clean
 
 demo: .venv/ready
 	$(BIN)/discem demo
@@ -16,6 +16,10 @@ lint: .venv/ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+docs: .venv/docs
+	$(BIN)/python -m sphinx -q -W --keep-going -c docs . output/site
+	@echo "open output/site/index.html"
+
 bench: .venv/ready
 	$(BIN)/python benchmarks/speed.py
 
@@ -25,5 +29,9 @@ bench: .venv/ready
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $@
 
+.venv/docs: .venv/ready
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	touch $@
+
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis output
+	rm -rf docs/api/generated .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis output

@@ -1,4 +1,4 @@
-"""Accuracy and log-loss on tables beside the usual classifiers: the figures of the README.
+"""Accuracy and log-loss on tables beside the usual classifiers: the figures of docs/figures.md.
 
 Each data set is cut into five stratified folds; each method trains on four and is tested on the
 fifth; a split is one such cutting, and the table gives the mean over splits and, after ±, their

@@ -105,6 +105,23 @@ def test_examples_in_pages_end_before_the_fence(page):
         assert ">>>" not in block or block.endswith("\n\n"), block
 
 
+def test_the_gallery_has_every_picture():
+    gallery = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    pictures = [*ROOT.glob("docs/*.png"), *ROOT.glob("experiments/results/*.png")]
+    assert len(pictures) > 10
+    shown = {Path(path).name for path in re.findall(r"!\[.*?\]\((.*?)\)", gallery)}
+    assert {each.name for each in pictures} == shown
+
+
+def test_the_front_page_is_short():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 900
+
+
+def test_the_citation_names_this_version():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {discem.__version__}\n" in citation
+
+
 FAMILY_PAGE = (ROOT / "docs" / "add-a-family.md").read_text()
 
 

@@ -1,4 +1,4 @@
-"""The results of the full run: verdicts follow from numbers, and page and README from verdicts."""
+"""The results of the full run: verdicts follow from numbers, and pages from verdicts."""
 
 import json
 import re
@@ -80,13 +80,11 @@ def test_the_page_shows_these_claims():
     assert len(re.findall('<p class="verdict', page)) >= sum(len(c["claims"]) for c in contents)
 
 
-def test_the_readme_has_these_figures():
-    """``python experiments/readme.py`` writes them."""
-    from readme import BLOCKS, README, filled
+def test_the_pages_have_these_figures():
+    """``python experiments/pages.py`` writes them."""
+    from pages import BLOCKS, PAGES, filled
 
-    text = README.read_text(encoding="utf-8")
-    assert re.findall(r"<!-- results: (\w+) -->", text) == [
-        "tables", "text", "topics", "claims", "toy",
-    ]  # fmt: skip
-    assert filled(text) == text
-    assert len(BLOCKS) == 5
+    texts = [page.read_text(encoding="utf-8") for page in PAGES]
+    assert [filled(text) for text in texts] == texts
+    blocks = [name for text in texts for name in re.findall(r"<!-- results: (\w+) -->", text)]
+    assert sorted(blocks) == sorted(BLOCKS)

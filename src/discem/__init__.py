@@ -1,6 +1,6 @@
 """discem: generative classifiers trained discriminatively, online."""
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.3.0.dev0"
 
 TYPE_CHECKING = False  # that of typing takes longer to import than all that is needed here
 if TYPE_CHECKING:

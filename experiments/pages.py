@@ -1,4 +1,4 @@
-"""Fill the README's figures from the results of a full run: ``python experiments/readme.py``.
+"""Fill the figures of the docs from the results of a full run: ``python experiments/pages.py``.
 
 What stands between ``<!-- results: NAME -->`` and ``<!-- end -->`` is written by the function of
 that name below, from the tables and claims in `results`; the tests hold one against the other.
@@ -12,7 +12,8 @@ from typing import Any
 from lab.catalogue import OF_PAPER
 
 RESULTS = Path(__file__).with_name("results")
-README = Path(__file__).parents[1] / "README.md"
+DOCS = Path(__file__).parents[1] / "docs"
+PAGES = [DOCS / "figures.md", DOCS / "reproduction.md"]
 
 Cell = tuple[float, float | None]  # accuracy in % and log-loss
 
@@ -144,4 +145,5 @@ def bold(shown: str, best: bool) -> str:
 BLOCKS = {each.__name__: each for each in (claims, toy, topics, tables, text)}
 
 if __name__ == "__main__":
-    README.write_text(filled(README.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in PAGES:
+        page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")

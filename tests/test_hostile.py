@@ -115,6 +115,8 @@ def test_no_array_of_a_state_is_trusted(name, average):
         for how, spoil in SPOILT.items():
             if not array.size and how not in ("longer", "deeper", "single", "text"):
                 continue
+            if (place[-1], how) == ("scale", "missing"):  # as if no column varied
+                continue
             with pytest.raises((ModelFileError, AttributeError, TypeError, IndexError, ValueError)):
                 replaced(state, place, spoil(array)).check(3, width)
                 pytest.fail(f"{place} {how} passed")

@@ -23,9 +23,10 @@ from ..losses import NLL, Blend, Hinge, resolve_loss
 from ..priors import Dirichlet
 from ..schedules import constant, power
 from . import _input
+from ._by_label import place_of
 from ._choice import Mark, Split, Trial, best_of, mark, most_epochs, splits, try_out
 from ._explain import Explanation
-from ._input import NUMBER, is_count, place_of
+from ._input import NUMBER, is_count
 from ._lazy import by_partition, n_classes
 from ._pieces import Pieces, spreads
 from ._preset import Preset

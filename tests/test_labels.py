@@ -333,6 +333,15 @@ def test_what_no_set_holds(kind):
             fitted(held)
 
 
+def test_sets_of_one_class_are_labels():
+    """In a part of a stream, say."""
+    stream = GaussianNB().partial_fit(X, [{"a"}, {"b"}, {"a", "b"}, "a", None])
+    stream.partial_fit(X, [{"a"}, "a", frozenset("a"), None, {"a"}]).partial_fit(X, [{"c"}] * 5)
+    assert stream.classes_.tolist() == ["a", "b", "c"]
+    assert stream.class_count_.tolist() == [7.0, 2.0, 5.0]
+    assert fitted([{"a"}, "a", None, NAN, {"a"}]).class_count_.tolist() == [3.0]
+
+
 COLUMNS = {"b": [1.0, 1.0, 0.0, 0.0, 0.5], "a": [0.0, 0.0, 1.0, 1.0, 0.5]}
 TRUTHS = {name: [value > 0 for value in column] for name, column in COLUMNS.items()}
 FRAMES = {
@@ -519,7 +528,9 @@ def test_sets_hold_what_they_were_given(cells):
     except DiscemError:
         return
     if classes is None:
-        assert not any(isinstance(cell, frozenset) for cell in cells)
+        sets = [row for row, cell in enumerate(cells) if isinstance(cell, frozenset)]
+        assert not sets or len(_input.find_classes(found)) == 1
+        assert all(same(found[row], each) for row in sets for each in cells[row])
         return
     for row, cell in enumerate(cells):
         nothing = not isinstance(cell, frozenset) and is_missing(cell)

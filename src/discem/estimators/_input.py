@@ -29,7 +29,6 @@ from ..io.labels import (
     known_labels,
     missing_labels,
     places_of,
-    plain_labels,
     read_labels,
 )
 from ..io.table_files import in_place
@@ -394,8 +393,9 @@ def read_y(y, n_rows: int, needed: bool = True) -> tuple[np.ndarray, np.ndarray 
         named = _sets(y) if getattr(y, "ndim", 1) == 1 else None
     if named is None:
         return check_y(y, n_rows, needed), None
-    if len(named.classes) < 2:
-        raise InputError(f"y names one class only, {plain_labels(named.classes)[0]!r}")
+    if len(named.classes) < 2:  # sets of one are labels
+        y = [next(iter(each)) if isinstance(each, _SETS) else each for each in cells_of(y, "y")]
+        return check_y(y, n_rows, needed), None
     return check_y(named.values, n_rows, needed), named.classes
 
 

@@ -201,7 +201,7 @@ def swap_fields(rng, tree, arrays):
 
 def other_kind(rng, tree, arrays):
     node = pick(rng, nodes(tree))
-    others = [*KINDS, "tuple", "dict", "objects", "RandomState", "os.system"]
+    others = [*KINDS, "tuple", "dict", "objects", "label", "RandomState", "os.system"]
     old, node["kind"] = node["kind"], pick(rng, others)
     return f"{old} is a {node['kind']}"
 

@@ -58,6 +58,7 @@ BACK = {  # a column, and how to make a table of it
     "decimals of 256 bits": (six(Decimal(10**60), Decimal(10**60 + 1)), ["dicts", "pyarrow"]),
     "signed and unsigned": (six(-1, 2**63), ["dicts", "pandas"]),
     "halves of characters": (six("\ud800", "\ud801"), ["dicts", "pandas"]),
+    "a character and its halves": (six("\ud83d\ude00", "\U0001f600"), ["dicts", "pandas"]),
     "NULs": (six("a", "a\0"), ["dicts", "pandas", "polars", "pyarrow"]),
     "texts of an enumeration": (six(Colour.RED, Colour.BLUE), ["dicts", "pandas"]),
 }
@@ -170,7 +171,7 @@ def test_what_is_missing():
 
 
 def test_levels_without_end():
-    for level in (np.inf, Decimal("Infinity"), Decimal("1E+400"), Fraction(10**400)):
+    for level in (np.inf, Decimal("Infinity"), Decimal("1E+400"), Fraction(10**400), 10**200):
         with pytest.raises(InputError, match="a level that is infinite, or beyond"):
             Layout.learn(pd.DataFrame({"x": pd.Categorical([1, level])}))
 
@@ -185,7 +186,10 @@ def test_dates_are_no_numbers():
         with pytest.raises(InputError, match=r"date or time .* at row 0, column 0"):
             GaussianNB().fit(X, ["a", "b"])
     days = pd.to_datetime(["2020", "2021"])
-    for X in (pd.DataFrame({"x": pd.Categorical(days)}), pa.table({"x": pa.array(days)})):
+    codes = pa.chunked_array([pa.array(days).dictionary_encode()])
+    arrow = pd.DataFrame({"x": pd.arrays.ArrowExtensionArray(codes)})
+    dated = pd.DataFrame({"x": pd.Categorical(days)}), pa.table({"x": pa.array(days)})
+    for X in (*dated, arrow, pa.table({"x": codes})):
         with pytest.raises(InputError, match="column 'x' of X holds dates or times"):
             GaussianNB().fit(X, ["a", "b"])
 
@@ -240,6 +244,38 @@ def test_numbers_of_every_frame():
         np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
     with pytest.raises(DiscemError):
         GaussianNB().fit(pl.DataFrame({"x": pl.Series(numbers, dtype=pl.Int128)}), Y)
+
+
+HOSTILE = {
+    "a series": pd.Series([1, 2]),
+    "a long text": "a" * 10_000,
+    "a long number": 10**5000,
+    "a list of one": [10**5000],
+    "a long fraction": Fraction(10**400),
+    "complex": np.complex64(1),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_messages_are_a_line(kind):
+    """Whatever is in a cell, or is a label."""
+    cells = [HOSTILE[kind], 1.0]
+    for X in ([{"x": cell} for cell in cells], pd.DataFrame({"x": pd.Series(cells, dtype=object)})):
+        for Model in (GaussianNB, MixtureClassifier):
+            with pytest.raises(DiscemError) as told:
+                Model().fit(X, ["a", "b"])
+            assert "\n" not in str(told.value) and len(str(told.value)) < 300
+    with pytest.raises(InputError) as told:
+        GaussianNB().fit([[0.0], [1.0], [2.0]], [*cells, "a"])
+    assert "\n" not in str(told.value) and len(str(told.value)) < 300
+
+
+def test_columns_that_their_library_cannot_give():
+    far = pa.array([2**62, 1], pa.timestamp("us")).dictionary_encode()
+    period = pd.DataFrame({"x": pd.PeriodIndex.from_ordinals([2**40, 1], freq="D")})
+    for X in (pa.table({"x": far}), period):
+        with pytest.raises(InputError, match=r"^column 'x' cannot be read: .*[oO]ut of"):
+            Layout.learn(X)
 
 
 # --- the command line -----------------------------------------------------------------------------
@@ -336,21 +372,24 @@ def test_cells_come_back_as_they_were(cells, backend):
             assert back == pytest.approx(float(given_one), rel=1e-12)
 
 
+NAMES = st.one_of(
+    st.text(st.characters(), max_size=2), st.text("\ud83d\ude00\0", max_size=2), st.integers(),
+    st.dates(), st.datetimes(), st.timedeltas(), st.decimals(allow_nan=False), st.booleans(),
+    st.binary(max_size=2), st.none(),
+)  # fmt: skip
+
+
 @settings(max_examples=25, deadline=None)
-@given(
-    COLUMNS,
-    st.lists(
-        st.text(max_size=3) | st.integers() | st.dates() | st.none(),
-        min_size=2,
-        max_size=2,
-        unique=True,
-    ),
-)
-def test_a_model_keeps_its_cells(tmp_path_factory, cells, names):
-    """Through training, prediction, samples, files and a stream, whatever columns are called."""
+@given(COLUMNS, st.lists(NAMES, min_size=2, max_size=2, unique_by=str), st.booleans())
+def test_a_model_keeps_its_cells(tmp_path_factory, cells, names, said):
+    """Through training, prediction, samples, files and a stream, whatever columns are called.
+
+    Something may be `said` of a column by its name.
+    """
     X = [{names[0]: cell, names[1]: float(row)} for row, cell in enumerate(cells)]
     y = ["a", "b", "a", "b", "a", "b"][: len(cells)]
-    model = MixtureClassifier(loss="nll", max_iter=1, random_state=0)
+    families = {names[1]: "gaussian"} if said else "auto"
+    model = MixtureClassifier(families=families, loss="nll", max_iter=1, random_state=0)
     try:
         model.fit(X, y)
     except DiscemError:

@@ -245,7 +245,7 @@ def test_misuse_is_one_line_and_writes_nothing(options, message, bad, folder, tm
         ("a.csv", "out\na\nb\n", "a.csv: no column besides 'out'"),
         ("a.csv", "x,age,out\n" + "1,1,a\n1,1,b\n" * 20, "no column varies"),
         ("a.csv", "age,out\n" + "1,a\n2,b\n" * 9 + "x,b\n", "a.csv, line 20, column 'age': 'x'"),
-        ("a.csv", "age,out\n1,a\n2,b\ninf,b\n", "a.csv, line 4, column 'age': inf is beyond"),
+        ("a.csv", "age,out\n1,a\n2,b\ninf,b\n", "a.csv, line 4, column 'age': 'inf' is beyond"),
         ("a.csv", "age,out\n1,a\n\0,b\n", "a.csv, line 3, column 'age': the cell holds a NUL"),
         ("a.csv", "age,out\r1,a\r2,b\r", "a.csv, line 1: a carriage return (CR) that ends no line"),
         ("a.csv", "age,out\n1\r,a\n2,b\n", "a.csv, line 2: a carriage return (CR) that ends"),
@@ -257,6 +257,11 @@ def test_misuse_is_one_line_and_writes_nothing(options, message, bad, folder, tm
         ("a.jsonl", '{"age": 1, "out": "a"}\n{"age": "x", "out": "b"}\n', "a.jsonl, line 2, col"),
         ("a.jsonl", '{"age": [1], "out": "a"}\n{"out": "b"}\n', "column 'age': [1] is nested"),
         ("a.jsonl", '{"age": 1, "out": ["a"]}\n', "line 1, 'out': expected one label"),
+        (
+            "a.jsonl",
+            '{"age": 1, "out": "a\\u0000"}\n',
+            "line 1, 'out': the label 'a\\x00' ends with a",
+        ),
         ("a.jsonl", '{"age": 1, "age": 2, "out": "a"}\n', "more than one field is named 'age'"),
         ("a.jsonl", "[1]\n", "a.jsonl, line 1: expected a JSON object"),
         ("a.parquet", "none", "cannot be read as Parquet"),
@@ -557,6 +562,46 @@ def test_a_line_of_json_may_lack_any_field(good, folder, tmp_path):
     assert [line.split(",")[0] for line in found.split()] == ["row", "1", "2", "3"]
 
 
+def parquet(path, name, column):
+    """A file of `people`, but for one column."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.Table.from_pylist(people(len(column)))
+    table = table.set_column(table.schema.get_field_index(name), name, column)
+    pq.write_table(table, path / "a.parquet")
+    return path / "a.parquet"
+
+
+def test_dates_that_python_has_not_are_one_line(bad, good, folder, tmp_path):
+    pa = pytest.importorskip("pyarrow", reason="Parquet needs discem[parquet]")
+    far = pa.array([2**30, 1] * 20, pa.int32()).cast(pa.date32())
+    model, data = folder / "model.skops", parquet(tmp_path, "name", far)
+    for words in (["predict", model, data], ["explain", model, data, "--row", 1]):
+        assert f"{data}, column 'name' cannot be read: days=1073741824" in bad(*words)
+    data = parquet(tmp_path, "out", far)
+    fit = ("fit", data, "--target", "out", "-o", tmp_path / "m")
+    cv = ("evaluate", data, "--target", "out", "--cv", 2)
+    documents = ("fit", data, "--text-column", "job", "--label-column", "out", "-o", tmp_path / "m")
+    for words in (fit, [*fit, "--stream"], cv, ["evaluate", model, data], documents):
+        told = bad(*words)
+        assert told.startswith(f"{data}") and "cannot be read: days=1073741824" in told
+    assert not (tmp_path / "m").exists()
+
+
+def test_labels_of_parquet_are_texts_as_in_csv(good, tmp_path):
+    pa = pytest.importorskip("pyarrow", reason="Parquet needs discem[parquet]")
+    days = pa.array([1, 2] * 20, pa.date32())
+    for column, labels in (
+        (days, {"1970-01-02", "1970-01-03"}),
+        (days.cast(pa.timestamp("s")), {"1970-01-02 00:00:00", "1970-01-03 00:00:00"}),
+        (pa.array([1, 2] * 20).cast(pa.decimal128(20, 1)), {"1.0", "2.0"}),
+    ):
+        data = parquet(tmp_path, "out", column)
+        good("fit", data, "--target", "out", "--stream", "-o", tmp_path / "m")
+        assert set(discem.load(tmp_path / "m").classes_.tolist()) == labels
+
+
 # --- evaluate and explain -------------------------------------------------------------------------
 
 
@@ -595,6 +640,9 @@ def test_cross_validation(good, bad, folder, tmp_path, monkeypatch):
     found = json.loads(good("evaluate", write(tmp_path / "a.csv", rare), *words[2:], "--json"))
     assert found["rows"] == 31 and found["log_loss"] < 2
     assert "--cv 300: no class has more than" in bad(*words[:-1], 300)
+    cut = write(tmp_path / "a.jsonl", [row | {"out": "a" * (i % 2) + "\0"}
+                for i, row in enumerate(people(9))])  # fmt: skip
+    assert "a.jsonl, line 1, 'out': the label '\\x00' ends" in bad("evaluate", cut, *words[2:])
     assert "add --target NAME" in bad("evaluate", folder / "train.csv", "--cv", 3)
     assert "--target and --id are both 'out'" in bad(*words, "--id", "out")
     assert "--target and --ignore both name 'out'" in bad(*words, "--ignore", "out")

@@ -633,6 +633,16 @@ def test_what_is_read_does_not_grow_by_what_is_printed(command, start, folder, n
     assert data.read_bytes() == before
 
 
+def test_a_model_that_goes_on_does_not_grow_by_what_is_printed(start, folder, tmp_path):
+    path, out = tmp_path / "m", tmp_path / "out"
+    path.write_bytes((folder / "model.skops").read_bytes())
+    with open(path, "a") as file:
+        words = ("fit", folder / "train.txt", "--stream", "--resume", path, "-o", out)
+        told = ended(start(*words, stdout=file), 2)
+    assert told == "cannot write to standard output: it is one of the files that are read"
+    assert path.read_bytes() == (folder / "model.skops").read_bytes()
+
+
 def test_a_model_does_not_go_to_the_standard_output(start, bad, folder, tmp_path):
     assert "name a file" in bad("fit", folder / "train.txt", "-o", "-")
     out = tmp_path / "out"

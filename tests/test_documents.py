@@ -226,6 +226,17 @@ def test_labels_of_json(tmp_path):
         ("a.jsonl", '{"text": "a", "label": %s}\n' % ("9" * 5000), "value has 5000 digits"),
         ("a.jsonl", '{"text": "a\\ud800", "label": 1}\n', r"line 1: the text holds \ud800, half"),
         ("a.jsonl", '{"text": "", "label": "\\udfff"}\n', r"line 1: the label holds \udfff, half"),
+        (
+            "a.jsonl",
+            '{"text": "a", "label": "b\\u0000"}\n',
+            r"line 1, 'label': the label 'b\x00' ends",
+        ),
+        (
+            "a.csv",
+            "label,text\na,b\na\0,b\n",
+            r"line 3, 'label': the label 'a\x00' ends with a NUL",
+        ),
+        ("a.txt", "a\tb\na\0\tb\n", r"line 2: the label 'a\x00' ends with a NUL"),
     ],
 )
 def test_a_bad_file_names_its_place(name, content, message, tmp_path):

@@ -265,6 +265,13 @@ def test_every_family_is_saved(family, path):
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
+def test_columns_that_never_vary_are_saved(path):
+    X, y = np.ones((4, 2)), list("aabb")
+    model = GaussianNB(random_state=0).fit(X, y)
+    model.save(path)
+    np.testing.assert_array_equal(discem.load(path).predict_proba(X), model.predict_proba(X))
+
+
 def test_every_product_is_saved():
     """States of products, with their priors and averages, as trees and back."""
     from discem.estimators._files import _built, _described

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discem
-from discem import GaussianNB, MixtureClassifier, TextClassifier
+from discem import GaussianNB, MixtureClassifier, TableClassifier, TextClassifier
 from discem.estimators import _input
 from discem.exceptions import DiscemError, InputError
 from discem.io.cells import is_missing
@@ -48,6 +48,7 @@ PAIRS = {
     "booleans": [True, False],
     "floats": [1.0, 2.0],
     "decimals": [Decimal(1), Decimal("2.0")],
+    "decimals and NumPy's": [Decimal(1), np.uint64(2)],
     "fractions": [Fraction(1), Fraction(2)],
     "large integers": BIG,
     "large integers and floats": [2**53 + 1, float(2**53)],
@@ -60,6 +61,8 @@ PAIRS = {
     "dates of NumPy": [*np.array(DAYS, dtype="M8[D]")],
     "times of pandas": [*pd.to_datetime(["2020", "2021"])],
     "durations": [timedelta(1), timedelta(0, 1)],
+    "years": [*np.array([1, 2], dtype="m8[Y]")],
+    "bytes": [b"a", b"b"],
 }
 NOTHING = {
     "None": None,
@@ -126,6 +129,7 @@ HELD = {
     ),
     "a table of one column": pa.table({"y": five(*BIG, None)}),
     "values of a dict": dict(enumerate(five(*BIG, 1))).values(),
+    "texts in memory": memoryview(np.array(five("a", "b", "a"))),
 }
 
 
@@ -138,6 +142,88 @@ def test_whatever_holds_labels(holder):
     assert len(set(model.predict(X[1:4]).tolist())) == 2
 
 
+FAR = [2**30, 2**30 - 1]
+DATED = {
+    "dates of pyarrow": pa.array(five(*FAR, None), pa.int32()).cast(pa.date32()),
+    "milliseconds": pa.array(five(0, 86_400_000, None), pa.int64()).cast(pa.date64()),
+    "times of pyarrow": pa.chunked_array([pa.array(five(2**62, 1, None), pa.timestamp("s"))]),
+    "dates of polars": pl.Series(five(*FAR, None), dtype=pl.Int32).cast(pl.Date),
+    "times of polars": pl.Series(five(2**62, 1, None), dtype=pl.Int64).cast(pl.Datetime("ms")),
+    "arrow in pandas": pd.Series(
+        pa.array(five(2**62, 1, None), pa.timestamp("s")), dtype=pd.ArrowDtype(pa.timestamp("s"))
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:A column-vector y")
+@pytest.mark.parametrize("holder", DATED)
+def test_dates_that_python_has_not(holder):
+    """Columns of them hold such, and so do NumPy's arrays."""
+    y = DATED[holder]
+    model = fitted(y)
+    assert len(model.classes_) == 2 and model.class_count_.sum() == 4.0
+    assert (model.classes_.dtype == "M8[D]") == (holder.startswith("dates") or "milli" in holder)
+    assert len(set(model.predict(X[1:4]).tolist())) == 2
+    frame = y.to_frame() if hasattr(y, "to_frame") else pa.table({"y": y})
+    np.testing.assert_array_equal(fitted(frame).classes_, model.classes_)
+
+
+# --- what is said of classes ----------------------------------------------------------------------
+
+
+NANOSECONDS = {"nanoseconds": [*np.array([1, 2], dtype="M8[ns]")]}
+
+
+@pytest.mark.parametrize("pair", PAIRS | NANOSECONDS)
+def test_options_name_classes_by_their_labels(pair, tmp_path):
+    """Of any kind; and go to files."""
+    one, other = (PAIRS | NANOSECONDS)[pair]
+    y = five(one, other, one)
+    for options, counts in (
+        ({"n_components": {one: 2, other: 1}}, [2.0, 3.0]),
+        ({"class_weight": {one: 3.0, other: 1.0}}, [2.0, 9.0]),
+        ({"unlabelled": other}, [3.0]),
+    ):
+        model = MixtureClassifier(loss="nll", max_iter=1, random_state=0, **options).fit(X, y)
+        assert sorted(model.class_count_.tolist()) == counts
+        model.save(tmp_path / "m")
+        again = discem.load(tmp_path / "m").fit(X, y)
+        np.testing.assert_array_equal(again.classes_, model.classes_)
+        np.testing.assert_array_equal(again.class_count_, model.class_count_)
+    model = fitted(y).set_class_prior({one: 0.9, other: 0.1})
+    assert sorted(model.class_frequency_.tolist()) == pytest.approx([0.1, 0.9])
+    with pytest.raises(InputError, match="lacks the class"):
+        model.set_class_prior({one: 1.0})
+
+
+def test_weights_of_no_class():
+    for class_weight, message in (
+        ({"a": 1.0, "c": 2.0}, "class_weight has 'c', which is no class, and lacks 'b'"),
+        ({"a": 1.0, "b": "much"}, "holds what is no number"),
+        ({"a": 1.0, 2: 2.0}, "class_weight mixes text, as 'a', with other labels, as 2"),
+        (["balanced"], "must be None, 'balanced' or a dict"),
+    ):
+        with pytest.raises(DiscemError, match=message):
+            fitted(five("a", "b", None), class_weight=class_weight)
+    assert fitted(five("1", "2", "1"), class_weight={"1": 3.0}).class_count_.tolist() == [9.0, 2.0]
+
+
+@pytest.mark.parametrize("pair", ["dates", "nanoseconds", "bytes", "large decimals"])
+def test_classes_of_tables_and_texts(pair, tmp_path):
+    one, other = (PAIRS | NANOSECONDS)[pair]
+    y = five(one, other, one)
+    rows = [{"x": x} for x in X.ravel()]
+    model = TableClassifier(loss="nll", max_iter=1, random_state=0).fit(rows, y)
+    model.save(tmp_path / "m")
+    assert discem.load(tmp_path / "m").predict(rows).tolist() == model.predict(rows).tolist()
+    texts = ["wheat crop", "wheat", "ore metal", "ore", "wheat ore"]
+    model = TextClassifier(loss="nll", random_state=0).fit(texts, y)
+    assert model.top_words(one, 1)[0][0] == "wheat"
+    assert model.explain("wheat").against(one, other)[0][1] > 0.0
+    with pytest.raises(InputError, match="there is no class"):
+        model.top_words(date(1999, 1, 1))
+
+
 # --- what is none ---------------------------------------------------------------------------------
 
 BAD = {
@@ -147,6 +233,18 @@ BAD = {
     "beyond": (five(1, 10**200, None), "beyond 1e.150 at row 2"),
     "a NUL": (five("a", "a\0", "a"), r"'a\\x00' in row 2, a label that ends with a NUL"),
     "a NUL of bytes": (five(b"a", b"a\0", None), r"b'a\\x00' in row 2, .*NUL"),
+    "zones of pandas": (
+        pd.Series(pd.date_range("2020", periods=5, tz="UTC")),
+        "UTC., times with a",
+    ),
+    "zones of polars": (
+        pl.Series(np.arange(5)).cast(pl.Datetime("ms", "UTC")),
+        "'UTC'., times with a time zone",
+    ),
+    "zones of pyarrow": (
+        pa.array([2**62] * 5, pa.timestamp("s", "Europe/Rome")),
+        "Rome., times with a time zone",
+    ),
     "a time zone": (five(TIMES[0], TIMES[0].replace(tzinfo=UTC), None), "row 2, a time with"),
     "dates and times": (five(DAYS[0], TIMES[0], None), "mixes dates, as .* with other labels"),
     "dates and numbers": (five(DAYS[0], 1, None), "mixes dates, as .* with other labels, as 1"),
@@ -164,6 +262,15 @@ BAD = {
     "a period": (pd.Series(pd.period_range("2020", periods=5)), "has Period.* in row 0"),
     "complex": (five(1j, 1, 1), "Complex data not supported: y has 1j in row 0"),
     "complex numbers": (np.ones(5) * 1j, "Complex data not supported"),
+    "a complex column": (np.ones((5, 1)) * 1j, "^Complex data not supported: y holds complex128$"),
+    "text that is none": (
+        pa.Array.from_buffers(
+            pa.string(),
+            5,
+            [None, pa.py_buffer(np.arange(6, dtype="i4")), pa.py_buffer(b"\xff" * 5)],
+        ),
+        "y cannot be read: .*codec can't decode",
+    ),
     "records": (np.zeros(5, dtype=[("a", int)]), "y holds"),
     "dicts": ([{"a": 1.0}] * 5, r"has \{'a': 1.0\} in row 0"),
     "lists": (pa.array([["a"]] * 5), r"has \['a'\] in row 0"),
@@ -224,6 +331,15 @@ def test_what_no_set_holds(kind):
     for held in (y, np.array(y, dtype=object), pd.Series(y, dtype=object)):
         with pytest.raises(InputError, match=message):
             fitted(held)
+
+
+def test_sets_of_one_class_are_labels():
+    """In a part of a stream, say."""
+    stream = GaussianNB().partial_fit(X, [{"a"}, {"b"}, {"a", "b"}, "a", None])
+    stream.partial_fit(X, [{"a"}, "a", frozenset("a"), None, {"a"}]).partial_fit(X, [{"c"}] * 5)
+    assert stream.classes_.tolist() == ["a", "b", "c"]
+    assert stream.class_count_.tolist() == [7.0, 2.0, 5.0]
+    assert fitted([{"a"}, "a", None, NAN, {"a"}]).class_count_.tolist() == [3.0]
 
 
 COLUMNS = {"b": [1.0, 1.0, 0.0, 0.0, 0.5], "a": [0.0, 0.0, 1.0, 1.0, 0.5]}
@@ -356,7 +472,11 @@ HOLDERS = {
 
 
 def same(one, other):
-    """Whether two labels are one: pandas and NumPy have times of their own."""
+    """Whether two labels are one: pandas and NumPy have times and numbers of their own."""
+    if isinstance(one, np.number) and isinstance(other, Decimal):
+        return same(one.item(), other)
+    if isinstance(one, Decimal) and isinstance(other, np.number):
+        return same(other, one)
     try:
         return bool(one == other) or bool(np.asarray(one) == np.asarray(other))
     except (TypeError, ValueError, ArithmeticError):
@@ -408,7 +528,9 @@ def test_sets_hold_what_they_were_given(cells):
     except DiscemError:
         return
     if classes is None:
-        assert not any(isinstance(cell, frozenset) for cell in cells)
+        sets = [row for row, cell in enumerate(cells) if isinstance(cell, frozenset)]
+        assert not sets or len(_input.find_classes(found)) == 1
+        assert all(same(found[row], each) for row in sets for each in cells[row])
         return
     for row, cell in enumerate(cells):
         nothing = not isinstance(cell, frozenset) and is_missing(cell)

@@ -359,7 +359,7 @@ def test_large_whole_numbers_are_names():
         (COLUMNS["gaussian"], ["a"], "column 'x' held numbers .* now it holds text, as 'a'"),
         (COLUMNS["categorical"], [None, "2"], "held numbers .* holds text, as '2' in row 1"),
         (TEXT, [None, 2], "held text .* now it holds numbers, as 2 in row 1"),
-        (TEXT, [True], "held text .* holds booleans, as 1 in row 0"),
+        (TEXT, [True], "held text .* holds booleans, as True in row 0"),
         (TEXT, pd.to_datetime(["2020-01-01"]), "held text .* holds dates"),
         (DAYS, [3.5], "held dates .* holds numbers, as 3.5 in row 0"),
         (DAYS, pd.to_timedelta(["3 days"]), "held dates .* holds durations"),

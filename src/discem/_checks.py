@@ -36,15 +36,15 @@ def check_array(
 ) -> None:
     """See that it is an array of that type and shape, in one piece, of finite numbers in bounds.
 
-    With `holes`, some may be NaN.
+    With `holes`, they may be NaN.
     """
     demand(isinstance(value, np.ndarray), f"{name} is not an array")
     demand(value.dtype == dtype, f"{name} holds {value.dtype}, not {np.dtype(dtype)}")
     demand(value.shape == shape, f"{name} has the shape {value.shape}, not {shape}")
     demand(value.flags.c_contiguous, f"{name} is not in one piece")
-    value = value[~np.isnan(value)] if holes else value
-    if value.size:
-        _check_bounds(name, value.min(), value.max(), least, above, most)
+    numbers = value[~np.isnan(value)] if holes else value
+    if numbers.size:
+        _check_bounds(name, numbers.min(), numbers.max(), least, above, most)
 
 
 def check_number(

@@ -49,6 +49,18 @@ class SortedStreamWarning(UserWarning):
     """Labels of a stream come in long runs, from which a model learns the last classes only."""
 
 
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Say in one line that a library cannot give its cells: a date that Python has not, say."""
+    try:
+        yield
+    except DiscemError:
+        raise
+    except (ValueError, OverflowError, NotImplementedError) as error:
+        told = " ".join(str(error).split())
+        raise InputError(f"{what} cannot be read: {told}") from error
+
+
 def warn(message: str, category: type[Warning]) -> None:
     """Warn whoever called this library, by the line of theirs that did."""
     heard = _heard.get()

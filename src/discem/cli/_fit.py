@@ -270,7 +270,7 @@ def fit(
     source = Source.of(data, format, max_size)
     if is_standard_output(output):
         raise OptionError("cannot write a model to standard output: name a file")
-    source.check(output)
+    source.check(output, replaces=resume)
     with leaving_at_once:
         from .. import TextClassifier  # noqa: F401  the rest takes a second or two to load
         from ._tables import Roles

@@ -120,7 +120,9 @@ def record_of(names: list[str], row: Any, proba: bool) -> dict[str, Any]:
 
 def class_names(model: Any) -> list[str]:
     """The classes as they stand in files; a model from elsewhere may have numbers."""
-    return [str(label) for label in model.classes_.tolist()]
+    from ..io.labels import plain_labels
+
+    return [*map(str, plain_labels(model.classes_))]
 
 
 def find_class(model: Any, name: str) -> Any:

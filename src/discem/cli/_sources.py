@@ -29,17 +29,19 @@ class Source(NamedTuple):
         """Files by their names, or by patterns of these."""
         return cls(expanded(data), format, max_size)
 
-    def check(self, output: Path | None = None, reads: Sequence[Path] = ()) -> None:
+    def check(
+        self, output: Path | None = None, reads: Sequence[Path] = (), replaces: Path | None = None
+    ) -> None:
         """See, before the work, that there are such files, and that none of them is written to.
 
-        Nor is what else the command `reads`, a model. Each command calls this, for the names are
-        those of files here: patterns are expanded.
+        Nor is what else the command `reads`, a model; one that goes on may be what it `replaces`.
+        Each command calls this, for the names are those of files here: patterns are expanded.
         """
         from ..report._output import output_file, standard_output
 
         check_sources(self.data, self.format)
         inputs = [*reads, *(0 if name == STDIN else name for name in self.data)]
-        standard_output(inputs)
+        standard_output(inputs if replaces is None else [*inputs, replaces])
         if output is not None and not is_standard_output(output):
             output_file(output, inputs)
 

@@ -158,7 +158,7 @@ class Reader:
         lacking = [name for name in self.kinds if name not in rows.columns]
         roles = set(self.roles.names().values())
         extra = [name for name in rows.names if name not in self.known | roles]
-        if len(lacking) == len(self.kinds) and rows.names:
+        if len(lacking) == len(self.kinds) and (rows.names or rows.complete):
             raise InputError(
                 f"{rows.path}: none of the columns of the model is there; it knows "
                 f"{listed(self.kinds)}, there is {listed(rows.names)}"

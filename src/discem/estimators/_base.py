@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.class_weight import compute_class_weight
 
 from .. import models
 from .._checks import check_array, check_count, check_number, demand
@@ -20,7 +19,7 @@ from ..calibration import best_temperature
 from ..engines import Data, Rule, Sequential, Shards, with_jobs
 from ..exceptions import InputError, OptionError
 from ..families import Family
-from ..io.labels import join_labels, places_of
+from ..io.labels import join_labels, places_of, plain_labels
 from ..losses import NLL, Blend, Hinge, resolve_loss
 from ..models import ClassPrior
 from ..projections import Check, Interior, check_projection
@@ -28,6 +27,7 @@ from ..schedules import Schedule, by_row, scale
 from ..targets import SHARED, Targets
 from ..training import Learner, Plan, Record, best_start, train
 from . import _input
+from ._by_label import class_weights
 from ._input import NUMBER
 from ._joint import Joint
 from ._pieces import Pieces, Whole, spreads
@@ -310,7 +310,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         loss = self._known_loss()
         if len(batch.classes) < 2 and not isinstance(loss, NLL):
             raise InputError(
-                f"y has one class only, {batch.classes.tolist()[0]!r}, from which "
+                f"y has one class only, {plain_labels(batch.classes)[0]!r}, from which "
                 f"loss={self.loss!r} learns nothing; give more than 1 class, use loss='nll', "
                 "or stream with partial_fit"
             )
@@ -514,11 +514,9 @@ class GenerativeClassifier(Joint, BaseEstimator):
         codes = targets.codes[targets.codes >= 0]
         if not len(codes):
             return 1.0
-        present = np.unique(codes)
-        by_class = np.ones(len(classes) + 1)  # the last is for unlabelled rows
-        by_class[present] = compute_class_weight(
-            self.class_weight, classes=classes[present], y=classes[codes]
-        )
+        counts = np.bincount(codes, minlength=len(classes))
+        by_class = class_weights(self.class_weight, classes, counts)
+        by_class = np.append(by_class, 1.0)  # the last is for unlabelled rows
         if not (np.isfinite(by_class).all() and (by_class >= 0).all() and by_class[codes].any()):
             raise OptionError(f"class_weight={self.class_weight!r} must be numbers >= 0, not all 0")
         return by_class[targets.codes]

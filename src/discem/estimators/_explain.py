@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..exceptions import InputError, OptionError
 from ..io.frames import Table
 from ..io.rows import dense_rows
+from ._by_label import place_of
 from ._components import joint_scores
-from ._input import place_of
 from ._threads import reads
 
 _AT_ONCE = 256  # columns: of 10 000, a row for each would be much memory

@@ -11,6 +11,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
+from datetime import date, timedelta
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +26,8 @@ from .._kinds import KINDS, name_of
 from ..exceptions import DiscemError, ModelFileError
 from ..io.container import Container, open_to_read, write_container
 from ..io.files import write_atomically
+from ..io.frames import plain_name
+from ..io.labels import plain_labels, read_labels
 from . import mixture, naive_bayes, table, text, topics  # noqa: F401  kinds that a file may name
 from ._base import GenerativeClassifier
 from ._input import is_count
@@ -31,6 +37,7 @@ _FORMAT = 3  # 1 was that of 0.1; 2, before 0.2, had records of compiled code
 _KIND, _FIELDS, _ARRAY = "kind", "fields", "array"
 _RANDOM_KEYS = 624  # of the Mersenne twister
 _DEEPEST = 100  # levels of a tree; a model has a dozen
+_LABELS = (bytes, date, timedelta, np.datetime64, np.timedelta64, Decimal, Fraction)  # not of JSON
 
 
 def save(model: Any, path) -> None:
@@ -50,7 +57,7 @@ def save(model: Any, path) -> None:
         ) from error
     stamp = {"format": _FORMAT, "version": _version()}
     with write_atomically(path, "wb") as file:
-        write_container(file, json.dumps(tree), arrays, stamp)
+        write_container(file, json.dumps(tree, ensure_ascii=False), arrays, stamp)
 
 
 def load(path) -> Any:
@@ -135,7 +142,9 @@ def _described(value: Any, arrays: list[np.ndarray]) -> Any:
     """A tree that says what the value is made of; TypeError names what cannot stand in a file."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    if isinstance(value, np.generic):
+    if isinstance(value, np.floating):
+        return float(value)
+    if isinstance(value, np.integer | np.bool_) and not isinstance(value, np.timedelta64):
         return value.item()
     if isinstance(value, np.ndarray) and value.dtype != object:
         arrays.append(value)
@@ -170,6 +179,8 @@ def _taken_apart(value: Any) -> tuple[str, dict[str, Any]]:
         return name, _fields_of(value)
     if kind is tuple:
         return "tuple", {"items": list(value)}
+    if isinstance(value, _LABELS):  # by which an option is said of each class, say
+        return "label", {"vector": read_labels([value], "the model")}
     if isinstance(value, dict):
         return "dict", {"keys": list(value), "values": list(value.values())}
     if isinstance(value, np.ndarray):
@@ -185,6 +196,8 @@ def _fields_of(value: Any) -> dict[str, Any]:
         params = value.get_params(deep=False) | {"callback": None, "engine": None}
         if not is_count(params.get("cv")):  # nor the rows that it was judged by
             params.pop("cv", None)
+        if isinstance(params.get("families"), Mapping):  # by columns, whose names stand in files
+            params["families"] = {plain_name(n): each for n, each in params["families"].items()}
         fitted = {name: vars(value)[name] for name in value._attributes if name in vars(value)}
         return {"params": params, "fitted": fitted}
     if hasattr(value, "to_fields"):
@@ -197,6 +210,8 @@ def _fields_of(value: Any) -> dict[str, Any]:
 def _put_together(kind: str, fields: dict[str, Any]) -> Any:
     if kind == "tuple":
         return tuple(fields["items"])
+    if kind == "label":
+        return plain_labels(fields["vector"])[0]
     if kind == "dict":
         return dict(zip(fields["keys"], fields["values"], strict=True))
     if kind == "objects":

@@ -22,7 +22,15 @@ from ..exceptions import InputError, NoNumberError, OptionError, UnknownOptionEr
 from ..families import Accepts
 from ..io.cells import LARGEST, as_floats, first, is_missing, shown
 from ..io.frames import cells_of, columns_of, unmasked
-from ..io.labels import ONCE, known_labels, missing_labels, places_of, read_labels
+from ..io.labels import (
+    ONCE,
+    are_same,
+    is_kind_of_label,
+    known_labels,
+    missing_labels,
+    places_of,
+    read_labels,
+)
 from ..io.table_files import in_place
 from ..targets import UNKNOWN, UNLABELLED, Targets, label_sets, labels, soft_labels
 
@@ -97,14 +105,6 @@ def check_unlabelled_weight(value) -> None:
         raise OptionError(f"unlabelled_weight={value!r} must be 'auto' or a number >= 0")
 
 
-def place_of(classes: np.ndarray, label) -> int:
-    """Where a class stands among the classes."""
-    place = np.flatnonzero(classes == label)
-    if not len(place):
-        raise InputError(f"there is no class {label!r}; there are: {classes.tolist()[:20]}")
-    return int(place[0])
-
-
 def by_class(rows: np.ndarray, codes: np.ndarray, rng) -> np.ndarray:
     """The rows, one class after the other, in a random order within each."""
     order = rng.permutation(rows)
@@ -161,8 +161,10 @@ def check_X(estimator, X, accepts: Accepts, reset: bool):
         row, column, value = cell
         where = _place(estimator, row, column)
         if isinstance(value, str):
-            raise InputError(f"X has the text {value!r} at {where}: expected a number") from error
-        raise NoNumberError(f"X has {value!r} at {where}: {error}") from error
+            told = f"X has the text {shown(value)} at {where}: expected a number"
+            raise InputError(told) from error
+        why = str(error).partition("\n")[0]
+        raise NoNumberError(f"X has {shown(value)} at {where}: {why}") from error
     return check_values(estimator, X, accepts)
 
 
@@ -221,8 +223,12 @@ def _check_table(X) -> None:
 
 def _check_kind(what: str, dtype) -> None:
     """Dates are no numbers: their unit, and where they start, are anybody's."""
-    if hasattr(dtype, "categories"):  # of pandas
+    dtype = getattr(dtype, "pyarrow_dtype", dtype)
+    dtype = getattr(dtype, "value_type", dtype)  # of codes, in pyarrow and in pandas
+    if hasattr(dtype, "categories"):
         dtype = getattr(dtype.categories, "dtype", dtype)
+    if getattr(dtype, "kind", "") == "c":
+        raise InputError(f"Complex data not supported: {what} holds {dtype}")
     times = str(dtype).startswith(("timestamp", "date", "time", "duration"))  # of pyarrow, too
     if getattr(dtype, "kind", "") in ("m", "M") or getattr(dtype, "is_temporal", bool)() or times:
         raise InputError(f"{what} holds dates or times ({dtype}): {_NO_DATES}")
@@ -307,6 +313,8 @@ def _matrix(y: Any) -> Any:
         return y
     y = unmasked(y)
     if y.shape[1] == 1:
+        if y.dtype.kind == "c":  # of which scikit-learn would show every row
+            return y[:, 0]
         return column_or_1d(y, warn=True)
     if not y.shape[1]:
         raise InputError("y has no columns")
@@ -385,8 +393,9 @@ def read_y(y, n_rows: int, needed: bool = True) -> tuple[np.ndarray, np.ndarray 
         named = _sets(y) if getattr(y, "ndim", 1) == 1 else None
     if named is None:
         return check_y(y, n_rows, needed), None
-    if len(named.classes) < 2:
-        raise InputError(f"y names one class only, {named.classes.tolist()[0]!r}")
+    if len(named.classes) < 2:  # sets of one are labels
+        y = [next(iter(each)) if isinstance(each, _SETS) else each for each in cells_of(y, "y")]
+        return check_y(y, n_rows, needed), None
     return check_y(named.values, n_rows, needed), named.classes
 
 
@@ -464,9 +473,12 @@ def unmarked(y: Any, unlabelled: Any) -> Any:
     y = _matrix(y)
     if getattr(y, "ndim", 1) != 1:
         return y
-    cells = cells_of(y, "y")
-    cells = cells.tolist() if isinstance(cells, np.ndarray) else cells
-    return [None if is_missing(cell) or cell == unlabelled else cell for cell in cells]
+    cells = [None if is_missing(cell) else cell for cell in cells_of(y, "y")]
+    kinds = set(filter(is_kind_of_label, set(map(type, cells))))
+    # by type, too: of others, not all can be compared
+    found = dict.fromkeys((type(cell), cell) for cell in cells if type(cell) in kinds)
+    marks = {(kind, cell) for kind, cell in found if are_same(cell, unlabelled)}
+    return [None if type(cell) in kinds and (type(cell), cell) in marks else cell for cell in cells]
 
 
 def find_classes(y: np.ndarray) -> np.ndarray:
@@ -563,6 +575,8 @@ def _first_other(X) -> tuple[int, int, Any] | None:
     if cells is None:
         return None
     for (row, column), value in np.ndenumerate(cells):
+        if isinstance(value, np.complexfloating):  # of which NumPy would drop a part
+            return row, column, value
         try:
             float(value)
         except (TypeError, ValueError, OverflowError):

@@ -14,9 +14,11 @@ from ..calibration import best_temperature
 from ..engines import Engine, with_jobs
 from ..exceptions import InputError
 from ..families import Family, family_of
+from ..io.labels import plain_labels
 from ..targets import UNKNOWN
 from ..training import Learner
 from . import _input
+from ._by_label import by_label, lacking, some_of
 from ._lazy import by_partition, n_classes
 from ._threads import Shared, reads, writes
 
@@ -135,8 +137,8 @@ class Joint(_input.Named, Shared, _input.Classifier):
         if len(unknown):
             row = int(unknown[0])
             raise InputError(
-                f"calibrate needs classes that the model knows, and y has {y.tolist()[row]!r} in "
-                f"row {row}; there are: {self.classes_.tolist()[:20]}"
+                f"calibrate needs classes that the model knows, and y has {plain_labels(y)[row]!r} "
+                f"in row {row}; there are: {some_of(self.classes_)}"
             )
         weights = _input.check_weights(sample_weight, scores)
         if not weights[targets.codes >= 0].any():
@@ -172,19 +174,18 @@ class Joint(_input.Named, Shared, _input.Classifier):
 
     def _check_prior(self, class_prior) -> np.ndarray:
         """One number > 0 for each class, in the order of the classes."""
-        labels = self.classes_.tolist()
+        labels = plain_labels(self.classes_)
         if hasattr(class_prior, "to_dict"):  # a series of pandas
             class_prior = class_prior.to_dict()
         if isinstance(class_prior, dict):
-            for label in labels:
-                if label not in class_prior:
-                    raise InputError(f"class_prior lacks the class {label!r}")
-            for label in class_prior:
-                if label not in labels:
-                    raise InputError(
-                        f"class_prior has {label!r}, which is no class; there are: {labels[:20]}"
-                    )
-            class_prior = [class_prior[label] for label in labels]
+            found, others = by_label(class_prior, self.classes_, "class_prior")
+            for label in lacking(found, self.classes_):
+                raise InputError(f"class_prior lacks the class {label!r}")
+            for label in others:
+                raise InputError(
+                    f"class_prior has {label!r}, which is no class; there are: {labels[:20]}"
+                )
+            class_prior = [found[place] for place in range(len(labels))]
         try:
             new = np.asarray(class_prior, dtype=np.float64)
         except (TypeError, ValueError) as error:

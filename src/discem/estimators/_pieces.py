@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 from .. import models
 from ..engines import Data, Session, Shards, Threads, balanced, is_skewed, resolve_engine
 from ..exceptions import DiscemError, Heard, InputError, NoNumberError, listening, warn
-from ..io.labels import join_labels, places_of
+from ..io.labels import join_labels, places_of, plain_labels
 from ..io.partitions import (
     is_collection,
     listed,
@@ -32,6 +32,7 @@ from ..io.partitions import (
     together,
 )
 from . import _input
+from ._by_label import balance
 from ._threads import Method
 
 SAMPLE = 50_000  # rows that stand for all
@@ -237,8 +238,8 @@ def _worker(estimator: Any, labels: Labels, fresh: bool, X: Any) -> Any:
     options: dict[str, Any] = {"callback": None, "engine": None, "verbose": 0}
     rows = labels.counts.sum()
     if isinstance(given["class_weight"], str) and given["class_weight"] == "balanced" and rows:
-        balance = rows / (np.count_nonzero(labels.counts) * np.maximum(labels.counts, 1))
-        options["class_weight"] = dict(zip(labels.classes.tolist(), balance, strict=True))
+        weights = balance(labels.counts)
+        options["class_weight"] = dict(zip(plain_labels(labels.classes), weights, strict=True))
     if given["unlabelled_weight"] == "auto" and labels.missing:
         family = estimator._choose_family(X) if fresh else estimator._known_family()
         ratio = labels.missing / max(rows, 1)

@@ -14,16 +14,18 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .. import models
-from .._checks import check_plain, demand
+from .._checks import demand
 from .._kinds import savable
 from ..exceptions import InputError, OptionError, warn
 from ..families import FAMILIES, Family, family_of, gaussian, normal, words
 from ..io.columns import FAMILIES as COLUMN_FAMILIES
+from ..io.labels import is_kind_of_label, plain_labels
 from ..io.tables import Cells, Layout
 from ..models import Mixture, perturbed
 from ..schedules import held
 from . import _input
 from ._base import Batch, GenerativeClassifier
+from ._by_label import by_label, lacking, some_of
 from ._choice import Choice, Chooser, Mark, Options, check_choice, of_all_classes
 from ._components import collect_nearest, find_components, joint_scores
 from ._docs import documented
@@ -220,7 +222,8 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
             demand(same, "its columns are not those of its table")
         else:
             demand(family.name in FAMILIES, f"its rows are of an unknown family {family.name!r}")
-        check_plain("unlabelled", self.unlabelled)
+        mark = self.unlabelled
+        demand(mark is None or is_kind_of_label(type(mark)), "unlabelled is no label")
         check_choice(getattr(self, "choice_", Choice()))
 
     def _width(self) -> Any:
@@ -363,12 +366,10 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         if fresh:
             self._wanted(self.n_components, batch.classes)
         if fresh and not stream and isinstance(self.n_components, dict):
-            for label in self.n_components:
-                if label not in batch.classes.tolist():
-                    raise OptionError(
-                        f"n_components has {label!r}, which is no class of y: "
-                        f"{batch.classes.tolist()[:20]}"
-                    )
+            for label in by_label(self.n_components, batch.classes, "n_components")[1]:
+                raise OptionError(
+                    f"n_components has {label!r}, which is no class of y: {some_of(batch.classes)}"
+                )
         return batch
 
     def _choose_size(self, batch: Batch) -> tuple[int, Choice]:
@@ -469,10 +470,10 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         """The number of components of each class."""
         if not isinstance(size, dict):
             return [size] * len(classes)
-        lacking = [label for label in classes.tolist() if label not in size]
-        if lacking:
-            raise OptionError(f"n_components lacks the class {lacking[0]!r}")
-        return [int(size[label]) for label in classes.tolist()]
+        found, _ = by_label(size, classes, "n_components")
+        for label in lacking(found, classes):
+            raise OptionError(f"n_components lacks the class {label!r}")
+        return [int(found[place]) for place in range(len(classes))]
 
     def _warn_of_the_dead(self) -> None:
         state = self.learner_.state  # its average, of all that it holds, is not to be had for less
@@ -480,10 +481,10 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         even = np.repeat(state.class_counts / sizes, sizes)
         for m in np.flatnonzero(counts < _DEAD * even):
             k = int(np.searchsorted(state.first, m, side="right")) - 1
+            label = plain_labels(self.classes_)[k]
             warn(
-                f"component {m - state.first[k]} of class {self.classes_.tolist()[k]!r} has died: "
-                f"it has less than {_DEAD:.0%} of an even share; use fewer components or a "
-                "stronger prior",
+                f"component {m - state.first[k]} of class {label!r} has died: it has less "
+                f"than {_DEAD:.0%} of an even share; use fewer components or a stronger prior",
                 ConvergenceWarning,
             )
 

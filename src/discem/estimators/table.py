@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._checks import demand
 from .._kinds import savable
 from ..exceptions import EngineError, OptionError, warn
+from ..io.labels import plain_labels
 from ..io.tables import Layout, check_table
 from ..losses import NLL, resolve_loss
 from . import _input
@@ -442,7 +443,7 @@ class TableClassifier(Preset):
         counts = self.model_.class_count_ / max(weights.mean(), 1e-300)
         sizes = {
             label: int(np.clip(count // _ROWS_EACH, 1, _DENSE))
-            for label, count in zip(self.classes_.tolist(), counts, strict=True)
+            for label, count in zip(plain_labels(self.classes_), counts, strict=True)
         }
         passes = min(_PASSES, -(-_ENOUGH // (rows.n_rows if isinstance(rows, Pieces) else len(y))))
         density = self._new_density(seed, sizes, passes)

@@ -24,10 +24,11 @@ from ..losses import NLL, Blend, Hinge, resolve_loss
 from ..priors import Dirichlet
 from ..schedules import by_row, constant, power
 from . import _input
+from ._by_label import place_of
 from ._choice import Choice, Chooser, Mark, Options, Result, more_accurate, most_epochs
 from ._explain import Explanation
 from ._folds import Split, check_cv, splits
-from ._input import NUMBER, is_count, place_of
+from ._input import NUMBER, is_count
 from ._lazy import by_partition, n_classes
 from ._pieces import Pieces, spreads
 from ._preset import Preset

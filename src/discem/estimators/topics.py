@@ -33,6 +33,7 @@ from ..priors import Dirichlet
 from ..schedules import power
 from ..training import Learner
 from ._base import Batch
+from ._by_label import place_of
 from ._docs import documented
 from ._input import NUMBER, is_count
 from ._lazy import by_partition
@@ -383,12 +384,10 @@ class TopicClassifier(TransformerMixin, CountClassifier):
             Words of `text`, names of the features, or else their numbers.
         """
         check_is_fitted(self)
-        place = np.flatnonzero(self.classes_ == label)
-        if not len(place):
-            raise InputError(f"label={label!r} is not a class: {self.classes_.tolist()}")
+        place = place_of(self.classes_, label)
         if not 0 <= topic < self.n_topics:
             raise InputError(f"topic={topic!r} must be from 0 to {self.n_topics - 1}")
-        best = np.argsort(-self.topics_[place[0], topic], kind="stable")[:n]
+        best = np.argsort(-self.topics_[place, topic], kind="stable")[:n]
         names = self._word_names()
         return best.tolist() if names is None else [names[j] for j in best]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import reprlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,6 +14,7 @@ import scipy.sparse as sp
 from .._checks import check_array, check_count, check_number, demand
 from .._kinds import savable
 from ..exceptions import DiscemError, InputError, OptionError
+from .cells import shown
 from .patterns import check_pattern
 from .rows import extended
 
@@ -56,13 +56,12 @@ def as_documents(X) -> list[Any]:
 
 
 def _check_words(row: int, document) -> None:
-    if not isinstance(document, Sequence | np.ndarray) or isinstance(document, bytes):
-        raise InputError(
-            f"document {row} is {reprlib.repr(document)}: expected text or a list of words"
-        )
+    sequence = isinstance(document, Sequence | np.ndarray) and not isinstance(document, bytes)
+    if not sequence or getattr(document, "ndim", 1) != 1:  # 0 of a masked cell
+        raise InputError(f"document {row} is {shown(document)}: expected text or a list of words")
     for word in document:
         if not isinstance(word, str):
-            raise InputError(f"document {row} holds {word!r}: expected a word")
+            raise InputError(f"document {row} holds {shown(word)}: expected a word")
 
 
 class Counted(NamedTuple):
@@ -393,7 +392,7 @@ class Bag:
         for name, allowed in _ALLOWED.items():
             value = options[name]
             known = isinstance(value, str | bool | None) and value in allowed
-            demand(known, f"{name}={reprlib.repr(value)} is not one of {allowed}")
+            demand(known, f"{name}={shown(value)} is not one of {allowed}")
         stop = options["stop_words"]
         listed = isinstance(stop, list) and all(isinstance(word, str) for word in stop)
         demand(stop in (None, "english") or listed, "stop_words are not a list of words")

@@ -27,12 +27,13 @@ _SECONDS = {
     "W": 604800.0, "D": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0,
     "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12, "fs": 1e-15, "as": 1e-18,
 }  # fmt: skip
+_NUMBERS = (int, float, np.integer, np.floating, Decimal, Fraction)
 _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (  # the first that fits: True is an int, too
     ("bool", (bool, np.bool_)),
     ("level", (str,)),
     ("date", (date, np.datetime64)),
     ("duration", (timedelta, np.timedelta64)),
-    ("number", (int, float, np.integer, np.floating, Decimal, Fraction)),
+    ("number", _NUMBERS),
 )
 WORDS_OF_KINDS = {"number": "numbers", "bool": "booleans", "date": "dates", "duration": "durations"}
 
@@ -70,9 +71,9 @@ class Content(NamedTuple):
         return f"{word}, as {self.shown(value)} in row {row}"
 
     def shown(self, value: Any) -> str:
-        """A value of the column in a message: a date is not the number that stands for it."""
+        """A value of the column in a message: not the number that stands for a date or a truth."""
         if self.kind not in ("date", "duration"):
-            return shown(value)
+            return shown(bool(value) if self.kind == "bool" else value)
         return str(as_times(np.array([value]), self.kind)[0].item()).removesuffix(" 00:00:00")
 
 
@@ -108,7 +109,11 @@ def shown(value: Any) -> str:
     """A value in a message, which is one line."""
     if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
         value = int(value)
-    return reprlib.repr(value)
+    try:
+        told = reprlib.repr(value)
+    except ValueError:  # Python does not write whole numbers of thousands of digits
+        told = f"<{type(value).__name__}>"
+    return " ".join(told.splitlines())
 
 
 def refusal(where: str, what: Any) -> InputError:
@@ -178,13 +183,11 @@ def _plain(level: Any) -> str | int | float | bool | None:
         return None
     if isinstance(level, bool | np.bool_):
         return bool(level)
-    if isinstance(level, int | np.integer) and not isinstance(level, np.timedelta64):
-        return int(level)
-    if isinstance(level, Decimal | Fraction) and -LARGEST <= level <= LARGEST:
-        return int(level) if level == int(level) else float(level)
-    if isinstance(level, float | np.floating | Decimal | Fraction):
-        return plain_number(float(level)) if -LARGEST <= level <= LARGEST else np.inf
-    return str(level)
+    if not isinstance(level, _NUMBERS) or isinstance(level, np.timedelta64):
+        return str(level)
+    if not -LARGEST <= level <= LARGEST:
+        return np.inf
+    return int(level) if level == int(level) else float(level)
 
 
 def plain_number(value: float) -> int | float:

@@ -92,8 +92,14 @@ def write_container(
         for name, array in zip(names, arrays, strict=True):
             with members.open(_member(name), "w", force_zip64=array.nbytes >= _LARGE) as member:
                 npy.write_array(member, np.ascontiguousarray(array).reshape(array.shape), _NPY)
-        members.writestr(_member(_SCHEMA), json.dumps(_schema(text, names), indent=1))
+        members.writestr(_member(_SCHEMA), _encoded(_schema(text, names)))
         members.writestr(_member(_STAMP), json.dumps(stamp))
+
+
+def _encoded(schema: dict[str, Any]) -> bytes:
+    """The schema as JSON: not in ASCII, which takes two halves of a character for the character."""
+    text = json.dumps(schema, indent=1, ensure_ascii=False)
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _member(name: str) -> zipfile.ZipInfo:
@@ -113,7 +119,9 @@ def _schema(text: str, names: list[str]) -> dict[str, Any]:
 
     arrays = [node("ndarray", "NdArrayNode", "numpy", type="numpy", file=name) for name in names]
     content = {
-        "model": node("str", "JsonNode", content=json.dumps(text), is_json=True),
+        "model": node(
+            "str", "JsonNode", content=json.dumps(text, ensure_ascii=False), is_json=True
+        ),
         "arrays": node("list", "ListNode", content=arrays),
     }
     word = node("str", "TypeNode")

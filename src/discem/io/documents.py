@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
-from ..exceptions import InputError
+from ..exceptions import InputError, reading
 from .sources import (
     FORMATS,
     STDIN,
@@ -135,7 +135,7 @@ def _read_txt(path: str, names: _Names) -> Iterator[Document]:
         if names.labels == "ignored" or (names.labels == "optional" and not tab):
             yield Document(None, line)
         elif tab:
-            yield Document(label or None, text)
+            yield Document(label_of(label, f"{shown_name(path)}, line {number}"), text)
         else:
             raise InputError(
                 f"{shown_name(path)}, line {number}: expected label<TAB>text, got no tab"
@@ -144,12 +144,15 @@ def _read_txt(path: str, names: _Names) -> Iterator[Document]:
 
 def _read_csv(path: str, names: _Names, delimiter: str = ",") -> Iterator[Document]:
     rows = csv_rows(path, names.max_size, delimiter)
-    text, label = 0, None
-    for place, (_, row) in enumerate(rows):
+    text, label, where = 0, None, shown_name(path)
+    for place, (number, row) in enumerate(rows):
         if place == 0:
-            text, label = _places(shown_name(path), row, names)
+            text, label = _places(where, row, names)
+        elif label is None:
+            yield Document(None, row[text])
         else:
-            yield Document((row[label] or None) if label is not None else None, row[text])
+            found = label_of(row[label], f"{where}, line {number}, {names.label!r}")
+            yield Document(found, row[text])
 
 
 def _read_tsv(path: str, names: _Names) -> Iterator[Document]:
@@ -203,9 +206,14 @@ def _read_parquet(
         wanted = [names.text] + [names.label] * (label is not None)
         check_unpacked(file.metadata, wanted, path, names.max_size)
         batches_of_rows = file.iter_batches(_ROWS_AT_ONCE, row_groups=groups, columns=wanted)
-        rows = (fields for batch in batches_of_rows for fields in batch.to_pylist())
+        rows = (fields for batch in batches_of_rows for fields in _plain(batch, path))
         for number, fields in enumerate(rows, before + 1):
             yield _document(fields, names, f"{path}, row {number}")
+
+
+def _plain(batch: Any, path: str) -> list[dict[str, Any]]:
+    with reading(path):
+        return batch.to_pylist()
 
 
 _READERS: dict[str, Callable[[str, _Names], Iterator[Document]]] = {

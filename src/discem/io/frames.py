@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..exceptions import InputError, MissingExtraError
+from ..exceptions import InputError, MissingExtraError, reading
 from .cells import (
     Content,
     may_be_rounded,
@@ -27,6 +27,7 @@ from .cells import (
 )
 
 BACKENDS = ("pandas", "polars", "pyarrow", "array", "dicts")
+_TIMES = ("date", "duration", "timestamp")  # types that Python rounds, or does not have
 _TABLES = "a data frame, an array with two axes, or a list of dicts or of lists"
 
 
@@ -63,7 +64,9 @@ class Table:
         """What a column holds."""
         content = self._levels.get(column)
         if content is None:
-            content = self._read(self._find(column), f"column {self.names[column]!r}")
+            where = f"column {self.names[column]!r}"
+            with reading(where):
+                content = self._read(self._find(column), where)
             if content.kind == "level":
                 self._levels[column] = content
         return content
@@ -156,12 +159,13 @@ def cells_of(y: Any, what: str) -> list[Any] | np.ndarray:
     ):
         library = sys.modules.get(backend)
         if library and any(isinstance(y, attrgetter(kind)(library)) for kind in kinds):
-            return read(y)
+            with reading(what):
+                return read(y, what)
     if hasattr(y, "to_native"):  # of narwhals
         return cells_of(y.to_native(), what)
     if sp.issparse(y):
         raise InputError(f"{what} is a sparse matrix: give it as an array, by toarray()")
-    if hasattr(y, "__array__"):
+    if hasattr(y, "__array__") or isinstance(y, memoryview):
         return _cells_of_array(np.asarray(y), what)
     if isinstance(y, str | bytes | Mapping | Set) or not isinstance(y, Collection):
         raise InputError(f"{what} should be a 1d array or a list, got {shown(y)}")
@@ -175,7 +179,10 @@ def _cells_of_array(y: np.ndarray, what: str) -> list[Any] | np.ndarray:
     return y.tolist() if y.dtype.kind in "OT" else y
 
 
-def _cells_of_pandas(y: Any) -> list[Any] | np.ndarray:
+def _cells_of_pandas(y: Any, what: str) -> list[Any] | np.ndarray:
+    if hasattr(y.dtype, "pyarrow_dtype"):
+        return _cells_of_arrow(getattr(y, "array", y).__arrow_array__(), what)
+    _refuse_zone(y.dtype, what)
     return np.asarray(y) if _kind_of_numpy(y.dtype) else y.tolist()
 
 
@@ -186,16 +193,26 @@ def _kind_of_numpy(dtype: Any) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind != "O"
 
 
-def _cells_of_polars(y: Any) -> list[Any] | np.ndarray:
-    unit = getattr(y.dtype, "time_unit", None)  # of times, which as lists lose their nanoseconds
-    return y.to_numpy() if unit and not getattr(y.dtype, "time_zone", None) else y.to_list()
+def _cells_of_polars(y: Any, what: str) -> list[Any] | np.ndarray:
+    _refuse_zone(y.dtype, what)
+    return y.to_numpy() if str(y.dtype).lower().startswith(_TIMES) else y.to_list()
 
 
-def _cells_of_arrow(y: Any) -> list[Any] | np.ndarray:
+def _cells_of_arrow(y: Any, what: str) -> list[Any] | np.ndarray:
     import pyarrow as pa
 
-    unit = pa.types.is_duration(y.type) or pa.types.is_timestamp(y.type)
-    return np.asarray(y) if unit and not getattr(y.type, "tz", None) else y.to_pylist()
+    _refuse_zone(y.type, what)
+    if pa.types.is_date64(y.type):  # days, in milliseconds
+        y = y.cast(pa.date32())
+    return np.asarray(y) if str(y.type).startswith(_TIMES) else y.to_pylist()
+
+
+def _refuse_zone(dtype: Any, what: str) -> None:
+    if getattr(dtype, "tz", None) or getattr(dtype, "time_zone", None):
+        raise InputError(
+            f"{what} holds {dtype}, times with a time zone, which labels do not keep: make them "
+            "texts, or leave the zone out"
+        )
 
 
 def columns_of(frame: Any) -> tuple[list[Any], Callable[[int], Any]] | None:
@@ -204,14 +221,11 @@ def columns_of(frame: Any) -> tuple[list[Any], Callable[[int], Any]] | None:
         frame = frame.to_native()
     if hasattr(frame, "schema") and hasattr(frame, "column"):
         return list(frame.schema.names), frame.column
-    if not hasattr(frame, "columns"):
-        return None
-    if hasattr(frame, "iloc"):
+    if hasattr(frame, "columns") and hasattr(frame, "iloc"):
         return list(frame.columns), lambda j: frame.iloc[:, j]
-    if hasattr(frame, "to_series"):
+    if hasattr(frame, "columns") and hasattr(frame, "to_series"):
         return list(frame.columns), frame.to_series
-    values = np.asarray(frame)
-    return list(frame.columns), lambda j: values[:, j]
+    return None
 
 
 # --- arrays and lists -----------------------------------------------------------------------------

@@ -65,6 +65,27 @@ def read_labels(y: Any, what: str = "y") -> np.ndarray:
     return _READERS[kinds.popitem()[1]](cells, types, what)
 
 
+def is_kind_of_label(kind: type) -> bool:
+    """Whether there are labels of a type."""
+    return issubclass(kind, np.datetime64) or bool(_kind_of(kind))
+
+
+def are_same(one: Any, other: Any) -> bool:
+    """Whether two values are one label, whatever their types."""
+    try:
+        both = read_labels([one, other])
+    except InputError:
+        return False
+    return bool(both[0] == both[1])
+
+
+def plain_labels(labels: np.ndarray) -> list[Any]:
+    """The labels of a vector as Python has them; times that it has not, as NumPy has them."""
+    plain = labels.tolist()
+    lost = labels.dtype.kind in "mM" and any(isinstance(label, int) for label in plain)
+    return list(labels) if lost else plain
+
+
 def missing_labels(y: np.ndarray) -> np.ndarray:
     """Which labels of a vector are missing."""
     match y.dtype.kind:
@@ -206,6 +227,8 @@ def _read_numbers(cells: list[Any], types: set[type], what: str) -> np.ndarray:
     """Booleans, whole numbers, or floats, of which NaN is missing."""
     if types <= {bool, np.bool_}:
         return _vector([None if cell is None else bool(cell) for cell in cells])
+    if any(issubclass(each, np.generic) for each in types):
+        cells = [_of_python(cell) for cell in cells]
     plain: dict[Any, int | float | None] = {None: None}
     for cell in dict.fromkeys(cells):
         if cell is not None:
@@ -227,10 +250,15 @@ def _is_lost(label: int | float | None) -> bool:
     return isinstance(label, int) and is_inexact(label) and label != float(label)
 
 
+def _of_python(cell: Any) -> Any:
+    """A number of NumPy as Python has it: others cannot always be compared with it."""
+    if isinstance(cell, np.longdouble):
+        return int(cell) if np.isfinite(cell) and cell == np.rint(cell) else float(cell)
+    return cell.item() if isinstance(cell, np.generic) else cell
+
+
 def _plain_number(cell: Any, cells: list[Any], what: str) -> int | float:
-    """A whole number as Python has it."""
-    if isinstance(cell, np.generic):
-        cell = cell.item() if not isinstance(cell, np.longdouble) else cell
+    """A whole number, or a float that is one."""
     if not -LARGEST <= cell <= LARGEST:
         told = "infinity" if cell in (np.inf, -np.inf) else f"a label beyond {LARGEST:g}"
         raise InputError(f"Input {what} contains {told} at row {cells.index(cell)}")

@@ -12,6 +12,8 @@ import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import date, timedelta
+from decimal import Decimal
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -257,10 +259,14 @@ def label_of(value: Any, where: str) -> str | None:
     """A label, which is text; None if there is none."""
     if isinstance(value, bool | int):
         value = json.dumps(value)
+    elif isinstance(value, Decimal | date | timedelta):  # of Parquet
+        value = str(value)
     elif isinstance(value, float):
         value = None if value != value else json.dumps(value)  # NaN is a missing cell
     if value is not None and not isinstance(value, str):
         raise InputError(f"{where}: expected one label, got {str(value)[:20]!r}")
+    if value and value.endswith("\0"):
+        raise InputError(f"{where}: the label {value[:20]!r} ends with a NUL character; remove it")
     return value or None
 
 

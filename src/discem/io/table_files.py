@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..exceptions import InputError
+from ..exceptions import InputError, reading
 from .cells import Content, join_contents, read_objects, shown
 from .columns import Column
 from .frames import Table, check_table
@@ -253,7 +253,8 @@ class ArrowRows(Rows):
     """Rows of pyarrow's arrays."""
 
     def cells(self, name: str) -> list[Any]:
-        cells = self.columns[name].to_pylist()
+        with reading(f"{self.path}, column {name!r}"):
+            cells = self.columns[name].to_pylist()
         return [None if cell != cell else cell for cell in cells]
 
     def _content(self, name: str, kind: str | None, given: bool) -> Content:

@@ -91,7 +91,9 @@ def read_texts(
     beyond = np.abs(column) > LARGEST
     if beyond.any():
         row = int(beyond.argmax())
-        raise InputError(f"{place(row)}, column {name!r}: {cells[row]} is beyond {LARGEST:g}")
+        raise InputError(
+            f"{place(row)}, column {name!r}: {shown(cells[row])} is beyond {LARGEST:g}"
+        )
     return Content(kind, column)
 
 

@@ -59,11 +59,8 @@ KNOWN: dict[tuple[str, str], str] = {
     ("TopicClassifier", "a_word_500_times_in_each_document"): TOPICS,
     ("TopicClassifier", "sixty_documents"): TOPICS,
     ("TopicClassifier", "fifty_classes"): TOPICS,
-    ("TopicClassifier", "a_rare_class_of_documents"): TOPICS,
+    ("TopicClassifier", "a_document_of_a_million_words"): SLOW,
     ("TopicClassifier", "twenty_documents"): TOPICS,
-    ("TopicClassifier", "long_and_short_documents"): TOPICS,
-    ("TopicClassifier", "flags_as_words"): TOPICS,
-    ("TopicClassifier", "documents_of_one_word"): TOPICS,
     (
         "TopicClassifier",
         "sorted",

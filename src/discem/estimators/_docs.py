@@ -21,7 +21,7 @@ projection : {"interior", "check"}, Interior or Check, default="interior"
     `Interior`.
 average : bool or "auto", default="auto"
     Predict with the running average of the parameters (weights growing like t^2). "auto" averages
-    where it helps: under a discriminative loss.
+    where it helps: under a discriminative loss; topics in the second half of `fit` only.
 batch_size : int or "auto", default="auto"
     Rows per step. With "auto", `fit` takes steps of all rows at once, with a line search, for
     models of numbers and tables: training cannot end above its start. Streams take 16 rows, models

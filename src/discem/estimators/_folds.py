@@ -41,18 +41,19 @@ def splits(
     rng,
     *,
     cv: Any = None,
+    folds: int | None = None,
     fraction: float = 0.2,
     most: int = MOST,
 ) -> list[Split]:
     """Hold out labelled rows of a weight, `most` of them taking part.
 
-    Without `cv` it is a share of each class; again and again where rows are few. The only row of a
-    class is never held out. What is held out has a class that is trained on. None where there is
-    nothing to hold out.
+    Without `cv` it is a share of each class, again and again where rows are few, or each of so many
+    `folds`. The only row of a class is never held out. What is held out has a class that is trained
+    on. None where there is nothing to hold out.
     """
     some = rng.permutation(np.flatnonzero((weights > 0) & (codes >= 0)))[:most]
     pairs = (
-        _folds(by_class(some, codes, rng), codes, cv, fraction)
+        _folds(by_class(some, codes, rng), codes, cv or folds, fraction)
         if cv is None or is_count(cv)
         else _as_told(np.sort(some), codes, cv, max(round(1.0 / fraction), 2))
     )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -18,8 +17,10 @@ from .._checks import demand
 from .._kinds import savable
 from ..exceptions import EngineError, OptionError, warn
 from ..io.tables import Layout, check_table
-from ..losses import NLL, Blend, resolve_loss
+from ..losses import NLL, resolve_loss
 from . import _input
+from ._average import Member, best_of, check_members, dealt, explained, log_proba
+from ._candidates import DEFAULTS, HIDDEN, STREAM, Readings, Sizes, candidates, loss_of
 from ._choice import Choice, Chooser, Mark, Options, Result, less_surprised, of_all_classes
 from ._explain import Explanation
 from ._folds import Split, check_cv, splits
@@ -31,19 +32,21 @@ from ._tables import Encoded, Hider, layout_of, prior_of
 from ._threads import reads, writes
 from .mixture import MixtureClassifier
 
-HIDDEN = 0.8  # the largest share of a row's cells that training hides by default
-_SIZES = (3, 1, 8)  # numbers of components that are compared, the usual one first
-_MEMBERS = 2  # rows that a component should have, to be tried at all
-_STRENGTHS = (1.0, 4.0, 0.25)
 _TRIED = 6000  # rows that options are chosen on
 _CELLS = 2_000_000  # .. or so many cells
+_FOLDED = 4000  # rows, up to which all of them are judged by, in folds
+_FOLDS = 4
+_MOST = 4  # models that are averaged
+_KEPT = 0.7  # of the rows, at least, that a model of a part has seen, to be one of them
 _VISITS, _WORK = 40_000, 30_000_000  # of rows, and of factors by rows, in a trial
 _FEWEST, _LONGEST = 8, 20  # epochs of a trial
-_CERTAIN = 0.01  # nats a row: nobody needs more
+_WIDE = 20  # columns, of which rows held out have few patterns of cells
 _VIEWS = 3  # of each row held out: as it is, and with cells hidden
 _DENSE = 8  # components of a class in the density
 _ROWS_EACH = 25  # rows that a component of the density should have
 _PASSES, _ENOUGH = 5, 60_000  # over the rows, for the density; or so many rows in all
+_ENOUGH_STEPS = 40  # with which the defaults were measured
+_CHOSEN = (*DEFAULTS,)  # options that "auto" chooses
 
 
 @savable
@@ -53,9 +56,17 @@ class FittedTable:
 
     chosen: dict[str, Any]
     choice: Choice = field(default_factory=Choice)
-    model: MixtureClassifier | None = None
+    members: list[Member] = field(default_factory=list)  # the first weighs most
     density: MixtureClassifier | None = None
     roles: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def model(self) -> MixtureClassifier | None:
+        return self.members[0].model if self.members else None
+
+    @model.setter
+    def model(self, model: MixtureClassifier) -> None:
+        self.members = [Member(model, 1.0)]
 
     @property
     def is_trained(self) -> bool:
@@ -70,9 +81,10 @@ class TableClassifier(Preset):
     training and in prediction: what is missing is summed out, not imputed. The joint p(y, x) is
     trained to classify, on rows of which it hides cells at random, so that it is good on any subset
     of the columns. What is left at "auto" is chosen on a part of the training rows that is held out
-    for it (one part after the other, where they are few), complete and with cells hidden; then all
-    rows are trained on. `chosen_` says what was chosen, and a model with these options fixed is the
-    same.
+    for it (one part after the other, where they are few), complete and with cells hidden. The best
+    candidates are then averaged: where rows are few the models that were trained without each
+    part, else models of all rows. With ``average=1`` one model is trained on all rows; `chosen_`
+    says what was chosen, and a model with these options fixed is the same.
 
     A second model of the same rows, trained by NLL, answers what is asked of the density:
     `score_samples` and `sample`.
@@ -96,6 +108,13 @@ class TableClassifier(Preset):
         How strong the priors of all columns are; "auto" compares 1, 4 and 1/4.
     temperature : "auto" or float, default="auto"
         What log-probabilities are multiplied by before they are normalised; "auto" is 1 in streams.
+    covariance : {"auto", "diag", "tied", "full"}, default="auto"
+        Whether numbers are correlated in a component, see `MixtureClassifier`; "auto" compares.
+    whole_numbers : {"auto", "levels", "numbers"}, default="auto"
+        What columns of whole numbers with few values are; "auto" compares, and streams take levels.
+    average : "auto" or int, default="auto"
+        How many models the probabilities may be averaged over; 1 is a single model, which is the
+        smallest and the fastest. "auto" is 4, and 1 on workers of dask.
     density : "auto" or bool, default="auto"
         Whether to keep a generative model too; "auto" does in `fit`, not in streams.
     forget : int or None, default=None
@@ -135,8 +154,10 @@ class TableClassifier(Preset):
         What was tried, and how it did on the held-out rows.
     families_ : dict from column to str
         What each column was taken for, and why.
+    members_ : list of dicts
+        The models that are averaged: weight, covariance, loss, components and temperature of each.
     model_ : MixtureClassifier
-        The model that classifies.
+        The model that weighs most.
     density_ : MixtureClassifier
         The model of the density.
     roles_ : dict from "target" and "id" to str
@@ -167,9 +188,12 @@ class TableClassifier(Preset):
         missing="auto",
         prior_strength="auto",
         temperature="auto",
+        covariance="auto",
+        whole_numbers="auto",
+        average="auto",
         density="auto",
         forget=None,
-        max_iter=40,
+        max_iter=_ENOUGH_STEPS,
         tol=1e-3,
         validation_fraction=0.2,
         cv=None,
@@ -189,6 +213,9 @@ class TableClassifier(Preset):
         self.missing = missing
         self.prior_strength = prior_strength
         self.temperature = temperature
+        self.covariance = covariance
+        self.whole_numbers = whole_numbers
+        self.average = average
         self.density = density
         self.forget = forget
         self.max_iter = max_iter
@@ -213,17 +240,15 @@ class TableClassifier(Preset):
         self._check_options()
         fitted = self._fitted
         demand(isinstance(fitted, FittedTable), "it is not fitted")
-        demand(type(fitted.model) is MixtureClassifier, "it has no model of its rows")
-        for model in (fitted.model, fitted.density):
-            if model is not None:
-                demand(type(model) is MixtureClassifier, "its density is no model of its rows")
-                demand(hasattr(model, "layout_"), "it does not know its columns")
-                model._check_fitted()
+        check_members(fitted.members, MixtureClassifier)
         if fitted.density is not None:
+            demand(type(fitted.density) is MixtureClassifier, "its density is no model of its rows")
+            demand(hasattr(fitted.density, "layout_"), "it does not know its columns")
+            fitted.density._check_fitted()
             same = np.array_equal(fitted.density.classes_, self.classes_)
             demand(same, "its density is of other classes")
         self._check_chosen()
-        resolve_loss(_loss_of(self.chosen_["loss"]))
+        loss_of(self.chosen_["loss"])
 
     # --- training ---------------------------------------------------------------------------------
 
@@ -257,9 +282,7 @@ class TableClassifier(Preset):
         table = check_table(X)
         families = self.families
         layout = Layout.learn(table, families) if pieces is None else layout_of(pieces, families)
-        layouts = {"ignore": layout, "informative": dataclasses.replace(layout, informative=True)}
-        choices = {name: Encoded.read(each, table) for name, each in layouts.items()}
-        rows: dict[str, Any] = dict(choices)
+        readings = Readings(table, families, layout)
         y, named = _input.read_y(y, table.n_rows)
         weights = _input.check_weights(sample_weight, np.empty((len(y), 0)))
         self._warn_of_missing_labels(y)
@@ -268,18 +291,15 @@ class TableClassifier(Preset):
         before = getattr(self, "_fitted", None)
         try:
             self._fitted = FittedTable(self._defaults())
-            self._choose(choices, y, weights, seed, rng)
-            missing = self.chosen_["missing"]
-            if pieces is not None:
-                for name in {"ignore", missing}:
-                    rows[name] = pieces.map(partial(Encoded.read, layouts[name]))
-            last, model = self._fitted.model, self._new_model(self.chosen_, seed)
-            self._run(model, "fit", rows[missing], y, weights, named)
-            if self._fitted.model is last:
-                self._fitted.model = model
-            model.temperature_ = self.chosen_["temperature"]
+            wanted = self._choose(readings, y, weights, seed, rng, pieces is not None)
+
+            def rows_of(options: Options) -> Any:
+                own = readings.of(options)
+                return own if pieces is None else pieces.map(partial(Encoded.read, own.layout))
+
+            self._fit_members(wanted, rows_of, y, weights, named, seed)
             if self.density is not False:
-                self._fit_density(rows["ignore"], y, weights, named, seed)
+                self._fit_density(rows_of(DEFAULTS), y, weights, named, seed)
         except (KeyboardInterrupt, EngineError):
             if self._fitted.is_trained:
                 self.model_.temperature_ = self.chosen_["temperature"]
@@ -289,8 +309,22 @@ class TableClassifier(Preset):
         except Exception:
             self._go_back(before)
             raise
-        self.chosen_["epochs"] = model.n_iter_
+        self.chosen_["epochs"] = self.model_.n_iter_
         return self
+
+    def _fit_members(self, wanted, rows_of, y, weights, named, seed: int) -> None:
+        """Train models with the options that are wanted, each with its weight, on all rows."""
+        members: list[Member] = []
+        for options, weight, temperature in wanted:
+            last, model = self._fitted.model, self._new_model(options, seed)
+            own = not members
+            self._run(model, "fit" if own else "average", rows_of(options), y, weights, named)
+            if own and self._fitted.model is last:
+                self._fitted.model = model
+            model.temperature_ = temperature
+            members.append(Member(model, weight))
+        if members:
+            self._fitted.members = members
 
     @writes
     def partial_fit(self, X, y, classes=None, sample_weight=None):
@@ -319,15 +353,15 @@ class TableClassifier(Preset):
             fitted.model = self._new_model(fitted.chosen, seed)
             if self.density is True:
                 fitted.density = self._new_density(seed)
-        model: Any = fitted.model
-        both = [each for each in (model, fitted.density) if each is not None]
-        batches = [each.check_batch(X, y, classes, sample_weight) for each in both]
+        models = [model for model, _ in fitted.members]
+        models += [fitted.density] if fitted.density is not None else []
+        batches = [each.check_batch(X, y, classes, sample_weight) for each in models]
         self._fitted = fitted
-        for each, batch in zip(both, batches, strict=True):
+        for each, batch in zip(models, batches, strict=True):
             each.learn_batch(batch)
         if first:
-            model.temperature_ = self.chosen_["temperature"]
-        self._call_back(model.history_[-1])
+            self.model_.temperature_ = self.chosen_["temperature"]
+        self._call_back(self.model_.history_[-1])
         return self
 
     def _check_options(self) -> None:
@@ -349,26 +383,38 @@ class TableClassifier(Preset):
             raise OptionError(f"density={self.density!r} must be 'auto', True or False")
         if self.loss != "auto":
             resolve_loss(self.loss)
+        if self.covariance not in ("auto", "diag", "full", "tied"):
+            raise OptionError(
+                f"covariance={self.covariance!r} must be 'auto', 'diag', 'full' or 'tied'"
+            )
+        if self.whole_numbers not in ("auto", "levels", "numbers"):
+            raise OptionError(
+                f"whole_numbers={self.whole_numbers!r} must be 'auto', 'levels' or 'numbers'"
+            )
+        if self.average != "auto" and not is_count(self.average):
+            raise OptionError(f"average={self.average!r} must be 'auto' or a whole number >= 1")
         self._new_model(self._defaults(), 0)._check_options()
 
     def _defaults(self, stream: bool = False) -> dict[str, Any]:
         """What stands in for "auto" where nothing can be held out."""
-        auto = {"n_components": _SIZES[0], "loss": "blend", "hide": HIDDEN, "missing": "ignore"}
-        auto |= {"prior_strength": 1.0, "temperature": 1.0}
-        if stream:  # one pass: what is simple is learnt sooner
-            auto |= {"n_components": 1, "loss": "ncll"}
-        given = {name: getattr(self, name) for name in auto}
-        return {name: auto[name] if given[name] == "auto" else given[name] for name in auto}
+        auto = DEFAULTS | {"temperature": 1.0} | (STREAM if stream else {})
+        return auto | self._fixed()
+
+    def _fixed(self) -> Options:
+        """The options that are given."""
+        given = {name: getattr(self, name) for name in (*_CHOSEN, "temperature")}
+        return {name: value for name, value in given.items() if value != "auto"}
 
     def _new_model(self, chosen: dict[str, Any], seed: int, **options) -> MixtureClassifier:
-        loss = resolve_loss(_loss_of(chosen["loss"]))
+        loss = loss_of(chosen["loss"])
         settings: dict[str, Any] = {
             "n_components": chosen["n_components"],
             "loss": loss,
             # what is most likely of all cells is so of any of them: NLL needs none hidden
             "hide": 0.0 if isinstance(loss, NLL) else chosen["hide"],
             "missing": chosen["missing"],
-            "prior": prior_of(float(chosen["prior_strength"])),
+            "covariance": chosen["covariance"],
+            "prior": prior_of(float(chosen["prior_strength"]), chosen["covariance"]),
             "families": self.families if isinstance(self.families, dict) else {},
             "forget": self.forget,
             "max_iter": self.max_iter,
@@ -388,7 +434,7 @@ class TableClassifier(Preset):
         return self._new_model(
             self.chosen_ if hasattr(self, "_fitted") else self._defaults(), seed, loss="nll",
             n_components=size, hide=0.0, missing="ignore", prior=prior_of(1.0), max_iter=tries,
-            tol=None, class_weight=None,
+            tol=None, class_weight=None, covariance="diag",
         )  # fmt: skip
 
     def _fit_density(self, rows: Any, y, weights, named, seed: int) -> None:
@@ -423,7 +469,7 @@ class TableClassifier(Preset):
 
         model.callback = after_epoch
         with warnings.catch_warnings():
-            if stage != "fit":
+            if stage != "fit" or self.max_iter == _ENOUGH_STEPS:  # as many as the default gives
                 warnings.simplefilter("ignore", ConvergenceWarning)
             try:
                 model.fit(rows, y if named is None else _input.Shares(y, named), weights)
@@ -442,84 +488,94 @@ class TableClassifier(Preset):
 
     # --- choosing ---------------------------------------------------------------------------------
 
-    def _choose(self, tables: dict[str, Encoded], y, weights, seed: int, rng) -> None:
-        """Settle what is left at "auto" on held-out rows."""
-        options = ("n_components", "loss", "hide", "missing", "prior_strength", "temperature")
-        if y.ndim == 2 or not any(getattr(self, name) == "auto" for name in options):
-            return  # label sets and shares have no log-loss to judge by
+    def _choose(
+        self, readings: Readings, y, weights, seed: int, rng, on_workers: bool
+    ) -> list[tuple[Options, float, float]]:
+        """Settle what is left at "auto" on held-out rows.
+
+        Returns options of the models to train on all rows, their weights and temperatures; none
+        where models of the choice are kept.
+        """
+        alone = [(self.chosen_, 1.0, self.chosen_["temperature"])]
+        if y.ndim == 2 or not any(
+            getattr(self, name) == "auto" for name in (*_CHOSEN, "temperature")
+        ):
+            return alone  # label sets and shares have no log-loss to judge by
         classes = _input.find_classes(y)
-        codes, columns = _input.encode(y, classes).codes, tables["ignore"].shape[1]
+        codes, columns = _input.encode(y, classes).codes, len(readings.layout.columns)
         most = min(_TRIED, max(_CELLS // max(columns, 1), 1000))
-        share = self.validation_fraction
-        parts = splits(codes, weights, rng, cv=self.cv, fraction=share, most=most)
+        labelled = int(np.count_nonzero((codes >= 0) & (weights > 0)))
+        average = 1 if on_workers and self.average == "auto" else self.average
+        average = _MOST if average == "auto" else average
+        folds, share = (
+            _FOLDS if average > 1 and labelled <= _FOLDED else None,
+            self.validation_fraction,
+        )
+        parts = splits(codes, weights, rng, cv=self.cv, folds=folds, fraction=share, most=most)
         if not parts:
-            return
+            return alone
 
         def train(options: Options, part: Split, _) -> MixtureClassifier:
             rows = part.train
             factors = columns * len(np.unique(codes[rows])) * options["n_components"]
             epochs = min(_epochs(len(rows), factors), self.max_iter)
             model = self._new_model(options, seed, max_iter=epochs, n_jobs=None, verbose=0)
-            table = tables[options["missing"]].take(rows)
+            table = readings.of(options).take(rows)
             self._run(model, "choice", table, y[rows], part.weights[rows], chooser=chooser)
             return model
 
         def score(options: Options, part: Split, model: MixtureClassifier) -> np.ndarray:
-            views = _views(tables[options["missing"]].take(part.held), seed)
+            views = _views(readings.of(options).take(part.held), seed)
             scores = np.stack([model.learner_.score(each) for each in views])
             return of_all_classes(scores, model.classes_, classes)
 
         def keep(options: Options, model: MixtureClassifier, mark: Mark | None) -> None:
             self._fitted.model, self._fitted.choice = model, chooser.choice()
             self._fitted.chosen |= options
-            if self.temperature == "auto" and mark is not None:
-                self.chosen_["temperature"] = mark.safe_temperature
+            if mark is not None:
+                self.chosen_["temperature"] = self._temperature_of(mark)
 
-        counts = np.bincount(codes[(codes >= 0) & (weights > 0)])
-        each = counts.sum() / np.count_nonzero(counts)
-        sizes = tuple(size for size in _SIZES if _MEMBERS * size <= each) or (1,)
-        others = self._alternatives(tables, sizes[1:])
-        of = 1 + sum(len(values) for _, values in others)
-        chooser = Chooser(parts, train, score, less_surprised, keep, of=of, verbose=self.verbose)
-        chooser.best_of(self._candidates(sizes[0], others))
-        self._fitted.choice = chooser.choice()
+        sizes = Sizes.of(readings, codes[(codes >= 0) & (weights > 0)], most)
+        chooser = Chooser(
+            parts, train, score, less_surprised, keep,
+            of=24, verbose=self.verbose, all_models=average > 1,
+        )  # fmt: skip
+        fixed = {name: value for name, value in self._fixed().items() if name in DEFAULTS}
+        chooser.best_of(candidates(sizes, readings, fixed, chooser.results))
         self.chosen_["held_out"] = chooser.held_out
+        self._fitted.choice = chooser.choice()
+        if average == 1:
+            return [(self.chosen_, 1.0, self.chosen_["temperature"])]
+        enough = self.average == "auto" and labelled > _FOLDED  # rows: an average gains little
+        best = best_of(chooser.results, 1 if enough else max(average // 2, 1))
+        self._fitted.choice = chooser.choice(_weights(chooser, best))
+        seen = min(np.count_nonzero(part.weights) for part in parts) / np.count_nonzero(weights)
+        if len(parts) > 1 and seen >= _KEPT and self._know_all(chooser, classes):
+            counts = np.bincount(codes[codes >= 0], weights[codes >= 0])
+            self._keep_models(dealt(best, average), counts)
+            return []
+        return [(own.options, share, self._temperature_of(own.mark)) for own, share in best]
 
-    def _candidates(
-        self, size: int, others: list[tuple[str, tuple]]
-    ) -> Generator[Options, Result, None]:
-        """One option after the other, the rest as it was best so far."""
-        first = {name: value for name, value in self._defaults().items() if name != "temperature"}
-        if self.n_components == "auto":
-            first["n_components"] = size
-        best = yield first
-        for name, values in others:
-            generative = isinstance(resolve_loss(_loss_of(best.options["loss"])), NLL)
-            if name == "hide" and generative:
-                continue  # it hides none
-            for value in values:
-                if best.mark.log_loss < _CERTAIN:
-                    return
-                before, best = best, (yield best.options | {name: value})
-                if best is not before:
-                    break  # what is on the other side will not be better still
+    def _temperature_of(self, mark: Mark) -> float:
+        return mark.safe_temperature if self.temperature == "auto" else float(self.temperature)
 
-    def _alternatives(
-        self, tables: dict[str, Encoded], sizes: tuple[int, ...]
-    ) -> list[tuple[str, tuple]]:
-        """What to try, of the options left at "auto", in this order."""
-        found: list[tuple[str, tuple]] = []
-        if self.loss == "auto":
-            found.append(("loss", ("ncll", "nll")))
-        if self.n_components == "auto":
-            found.append(("n_components", sizes))
-        if self.missing == "auto" and "missing" in tables["informative"].layout.code_roles:
-            found.append(("missing", ("informative",)))
-        if self.hide == "auto":
-            found.append(("hide", (HIDDEN / 2,)))
-        if self.prior_strength == "auto":
-            found.append(("prior_strength", _STRENGTHS[1:]))
-        return found
+    def _know_all(self, chooser: Chooser, classes: np.ndarray) -> bool:
+        """Whether every model of a part was trained on all classes."""
+        models = [model for result in chooser.results for model in result.models]
+        return all(np.array_equal(model.classes_, classes) for model in models)
+
+    def _keep_models(self, models: list[tuple[Result, Any, float]], class_count) -> None:
+        """Let models of the choice be the members: all together, they have seen all rows."""
+        members = []
+        for result, model, weight in models:
+            model.set_params(n_jobs=self.n_jobs, max_iter=self.max_iter, verbose=self.verbose)
+            if self.temperature == "auto":  # that by which it was weighed
+                model.temperature_ = result.mark.temperature
+            model.class_count_ = class_count
+            members.append(Member(model, weight))
+        self._fitted.members = members
+        self._fitted.chosen |= models[0][0].options
+        self.chosen_["temperature"] = members[0].model.temperature_
 
     # --- prediction -------------------------------------------------------------------------------
 
@@ -528,28 +584,36 @@ class TableClassifier(Preset):
     def predict(self, X):
         """The most probable class of each row."""
         check_is_fitted(self)
-        return self.model_.predict(X)
+        return self.classes_[self.predict_log_proba(X).argmax(axis=1)]
 
     @by_partition(n_classes)
     @reads
     def predict_proba(self, X):
         """``p(y | x)`` of every class, as (n_samples, n_classes); missing cells are summed out."""
         check_is_fitted(self)
-        return self.model_.predict_proba(X)
+        return np.exp(self.predict_log_proba(X))
 
     @by_partition(n_classes)
     @reads
     def predict_log_proba(self, X):
         """``ln p(y | x)`` of every class; see `predict_proba`."""
         check_is_fitted(self)
-        return self.model_.predict_log_proba(X)
+        return log_proba(self._fitted.members, X)
 
     @by_partition(n_classes)
     @reads
     def predict_joint_log_proba(self, X):
-        """``ln p(y, x)`` of every class, of the model that classifies."""
+        """``ln p(y, x)`` of every class, of the model that classifies.
+
+        Of an average of models it is `score_samples` and `predict_log_proba`, added.
+        """
         check_is_fitted(self)
-        return self.model_.predict_joint_log_proba(X)
+        if len(self._fitted.members) == 1:
+            return self.model_.predict_joint_log_proba(X)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # what is amiss is said once
+            density = self.score_samples(X)
+        return self.predict_log_proba(X) + density[:, None]
 
     @by_partition()
     @reads
@@ -590,15 +654,34 @@ class TableClassifier(Preset):
         Explanation
         """
         check_is_fitted(self)
-        return self.model_.explain(row)
+        return explained(self._fitted.members, row)
 
     @writes
     def calibrate(self, X, y, sample_weight=None):
         """Choose `temperature_` by rows that were not trained on; predictions stay."""
         check_is_fitted(self)
-        self.model_.calibrate(X, y, sample_weight)
+        for model, _ in self._fitted.members:
+            model.calibrate(X, y, sample_weight)
         self.chosen_["temperature"] = self.model_.temperature_
         return self
+
+    @writes
+    def set_class_prior(self, class_prior):
+        check_is_fitted(self)
+        for model, _ in self._fitted.members:
+            model.set_class_prior(class_prior)
+        return self
+
+    set_class_prior.__doc__ = Preset.set_class_prior.__doc__
+
+    @property
+    def members_(self) -> list[dict[str, Any]]:
+        check_is_fitted(self)
+        return [
+            {"weight": weight, "covariance": model.covariance_, "loss": model.loss}
+            | {"n_components": model.n_components, "temperature": model.temperature_}
+            for model, weight in self._fitted.members
+        ]
 
     @property
     def density_(self) -> MixtureClassifier:
@@ -625,8 +708,10 @@ class TableClassifier(Preset):
         return tags
 
 
-def _loss_of(loss: Any) -> Any:
-    return Blend(0.1) if loss == "blend" else loss
+def _weights(chooser: Chooser, best: list[tuple[Result, float]]) -> np.ndarray:
+    """The weights of all results of a choice, of which only the best have any."""
+    by_result = {id(result): weight for result, weight in best}
+    return np.array([by_result.get(id(result), 0.0) for result in chooser.results])
 
 
 def _epochs(n_rows: int, factors: int) -> int:
@@ -637,7 +722,7 @@ def _epochs(n_rows: int, factors: int) -> int:
 def _views(rows: Encoded, seed: int) -> Iterator[Any]:
     """Rows held out as they are, and with cells hidden, which are the same for all candidates."""
     held, draws = rows.view(), np.random.RandomState(seed)
-    hide = Hider(rows.layout, HIDDEN)
+    hide = Hider(rows.layout, HIDDEN, shares=rows.shape[1] > _WIDE)
     yield held
     for _ in range(_VIEWS - 1):
         yield hide(held, draws, complete=0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -271,7 +272,11 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         )
 
     def _auto_average(self, family):
-        return False  # one topic takes over from another as training goes on: a mean blurs them
+        return False  # one topic takes over from another at first, and a mean blurs them
+
+    def _plan(self, targets):
+        late = self.average == "auto" and not self._is_generative()
+        return replace(super()._plan(targets), late=late)
 
     def _resolve_inference(self, rng) -> Any:
         if self.inference == "gibbs":

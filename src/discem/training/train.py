@@ -41,6 +41,7 @@ class Plan:
     hasty: bool = False  # judge few rows by their first epochs, too
     hide: Any = None  # rows, rng -> these rows, some cells missing
     whole: bool = False  # take steps of all rows at once, with a line search
+    late: bool = False  # average the states of the second half only; the mean is what is left
 
 
 def train(
@@ -79,6 +80,8 @@ def train(
     patience = Patience(plan.tol, plan.patience, least)
     kept, best, done = None, np.inf, False
     while not done and patience.epochs < epochs:
+        if plan.late and 2 * patience.epochs >= epochs:
+            learner.average()
         seen: Any = shards
         if shards is None or plan.solved:
             order = rng.permutation(rows) if plan.shuffle else rows
@@ -109,6 +112,8 @@ def train(
         learner.restore(kept)
     progress.close()
     guard.end(-np.inf if len(held) else record.get("objective", -np.inf))
+    if plan.late:  # a stream goes on from here
+        learner.accept(learner.model, 0)
     if plan.tol is not None and not (done or plan.solved or guard.failed):
         _warn_of_the_end(plan.epochs)
 

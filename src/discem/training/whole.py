@@ -38,7 +38,8 @@ _OF_A_PART = 4  # the share of the steps left that it may take is one over this
 _WIDTH = 1.0  # nats, of the turns of a loss with edges: narrower ones fit noise
 _AT_ONCE, _KEPT = 1 << 17, 1 << 24  # cells to work on at a time, and to keep the statistics of
 _SHARED = 4  # rows for each column to work on at a time, at least
-_COPIES = 2  # of rows with hidden cells
+_COPIES = 2  # of rows with hidden cells; one is enough
+_MANY = 8_000  # .. from so many rows on
 _AS_THEY_ARE = 0.35  # the weight of the rows themselves
 _FRESH = 5  # steps, after which other cells are hidden
 _AVERAGED = 4  # draws of hidden cells whose last models are averaged
@@ -262,9 +263,10 @@ class QuasiNewton:
 
 def with_holes(data: Data, hide: Any, rng: Any) -> Data:
     """The rows as they are, and copies of them in which cells are hidden."""
-    hidden = [hide(data.rows, rng, complete=0.0) for _ in range(_COPIES)]
-    times, share = 1 + _COPIES, (1.0 - _AS_THEY_ARE) / _COPIES
-    weights = [_AS_THEY_ARE * data.weights] + [share * data.weights] * _COPIES
+    copies = _COPIES if data.rows.n_rows < _MANY else 1
+    hidden = [hide(data.rows, rng, complete=0.0) for _ in range(copies)]
+    times, share = 1 + copies, (1.0 - _AS_THEY_ARE) / copies
+    weights = [_AS_THEY_ARE * data.weights] + [share * data.weights] * copies
     codes, given = data.targets
     given = given if data.targets.plain else np.tile(given, (times, 1))
     targets = Targets(np.tile(codes, times), given)

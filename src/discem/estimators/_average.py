@@ -1,0 +1,107 @@
+"""Averages: several models of the same rows, whose probabilities of the classes are averaged."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+
+from .._checks import check_number, demand
+from .._kinds import savable
+from ..io.frames import check_table
+from ._choice import Result, weigh
+from ._explain import Explanation
+from ._tables import Encoded
+
+REST = "(average of models)"  # in explanations: what no column of any model adds
+
+
+@savable
+class Member(NamedTuple):
+    """A model, and its weight in the average."""
+
+    model: Any
+    weight: float
+
+
+def best_of(results: Sequence[Result], most: int) -> list[tuple[Result, float]]:
+    """The candidates of least log-loss, and their weights in an average."""
+    best = sorted(results, key=lambda result: result.mark.log_loss)[:most]
+    return list(zip(best, weigh([each.mark for each in best]).tolist(), strict=True))
+
+
+def dealt(best: Sequence[tuple[Result, float]], most: int) -> list[tuple[Result, Any, float]]:
+    """Candidates, in turn, each with the model of one of the parts, and its weight.
+
+    So every row is unseen by one model at least, and each candidate has not seen some rows.
+    """
+    turns = [part % len(best) for part in range(min(len(best[0][0].models), most))]
+    found = []
+    for part, own in enumerate(turns):
+        result, weight = best[own]
+        found.append((result, result.models[part], weight / turns.count(own)))
+    total = sum(weight for *_, weight in found)
+    found = [(result, model, weight / total) for result, model, weight in found]
+    return sorted(found, key=lambda each: -each[2])
+
+
+def read_for(members: Sequence[Member], X: Any) -> list[Any]:
+    """The rows of a table as each member reads them; what members share is read once."""
+    if len(members) == 1:
+        return [X]
+    table = check_table(X)
+    read: list[Any] = []
+    for j, (model, _) in enumerate(members):
+        alike = (i for i in range(j) if members[i].model.layout_ is model.layout_)
+        first = next(alike, None)
+        with warnings.catch_warnings():
+            if j:  # what is amiss was said when the first was read
+                warnings.simplefilter("ignore", UserWarning)
+            read.append(Encoded.read(model.layout_, table) if first is None else read[first])
+    return read
+
+
+def log_proba(members: Sequence[Member], X: Any) -> np.ndarray:
+    """``ln p(y | x)`` of the average, (n, n_classes)."""
+    rows = read_for(members, X)
+    found = [model.predict_log_proba(own) for (model, _), own in zip(members, rows, strict=True)]
+    if len(members) == 1:
+        return found[0]
+    return logsumexp(np.stack(found), axis=0, b=np.array([w for _, w in members])[:, None, None])
+
+
+def explained(members: Sequence[Member], row: Any) -> Explanation:
+    """What each column adds in the mean of the members; the rest is named, so that all is exact."""
+    found = [model.explain(row) for model, _ in members]
+    first, shares = found[0], [weight for _, weight in members]
+    if len(members) == 1:
+        return first
+    parts = {name: np.zeros(len(first.classes)) for name in first.columns}
+    for own, share in zip(found, shares, strict=True):
+        for name, part in zip(own.columns, own.contributions, strict=True):
+            parts[name] = parts[name] + share * part
+    intercept = sum(share * own.intercept for own, share in zip(found, shares, strict=True))
+    scores = np.stack([own.scores - logsumexp(own.scores) for own in found])
+    whole = logsumexp(scores, axis=0, b=np.array(shares)[:, None])
+    rest = whole - intercept - sum(parts.values())
+    parts[REST] = rest - rest.mean()
+    return Explanation(
+        first.classes, [*parts], np.stack([*parts.values()]), intercept + rest.mean()
+    )
+
+
+def check_members(members: Any, kind: type) -> None:
+    """Refuse an average that training cannot have left; it may come from anywhere."""
+    demand(isinstance(members, list) and members, "it has no models")
+    for member in members:
+        demand(isinstance(member, Member), "a model has no weight")
+        demand(type(member.model) is kind, "it has no model of its rows")
+        demand(hasattr(member.model, "layout_"), "it does not know its columns")
+        check_number("weight of a model", member.weight, above=0.0, most=1.0, kind=float)
+        member.model._check_fitted()
+        same = np.array_equal(member.model.classes_, members[0].model.classes_)
+        demand(same, "its models are of different classes")
+    demand(abs(sum(weight for _, weight in members) - 1.0) < 1e-9, "weights do not add up to 1")

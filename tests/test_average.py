@@ -1,0 +1,128 @@
+"""Laws of averages of models: what a `TableClassifier` keeps of the candidates it tried."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import logsumexp
+
+import discem
+from discem import TableClassifier
+from discem.datasets import customers
+from discem.estimators._average import REST, Member
+from discem.exceptions import ModelFileError, OptionError
+
+
+def table(n=240, seed=0):
+    rows, y = customers(n, random_state=seed)
+    return pd.DataFrame(rows), np.asarray(y)
+
+
+@pytest.fixture(scope="module")
+def averaged():
+    X, y = table()
+    return TableClassifier(random_state=0).fit(X, y), X, y
+
+
+def test_members_are_of_the_best_candidates(averaged):
+    model, _, y = averaged
+    weights = [member["weight"] for member in model.members_]
+    assert len(weights) == 4 and sum(weights) == pytest.approx(1.0)
+    assert weights == sorted(weights, reverse=True)
+    taken = [each for each in model.choice_ if each["taken"]]
+    left = [each["log_loss"] for each in model.choice_ if not each["taken"]]
+    assert len(taken) == 2 and max(each["log_loss"] for each in taken) <= min(left)
+    assert any(each["loss"] == "nll" for each in model.choice_)
+    np.testing.assert_array_equal(model.class_count_, np.unique(y, return_counts=True)[1])
+
+
+def test_probabilities_are_the_mean_of_those_of_the_members(averaged):
+    model, X, _ = averaged
+    expected = sum(weight * own.predict_proba(X) for own, weight in model._fitted.members)
+    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-12)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[expected.argmax(axis=1)])
+    joint = model.predict_joint_log_proba(X)
+    np.testing.assert_allclose(logsumexp(joint, axis=1), model.score_samples(X), rtol=1e-9)
+
+
+def test_columns_intercept_and_the_rest_are_the_score(averaged):
+    model, X, _ = averaged
+    for i in range(5):
+        why = model.explain(X.iloc[[i]])
+        assert why.columns == [*X, REST]
+        log_p = why.scores - logsumexp(why.scores)
+        np.testing.assert_allclose(log_p, model.predict_log_proba(X.iloc[[i]])[0], atol=1e-10)
+
+
+def test_one_model_where_one_is_wanted():
+    X, y = table()
+    model = TableClassifier(average=1, random_state=0).fit(X, y)
+    assert len(model.members_) == 1 and model.members_[0]["weight"] == 1.0
+    assert sum(each["taken"] for each in model.choice_) == 1
+    assert REST not in model.explain(X[:1]).columns
+
+
+def test_rows_without_a_label_are_learnt_by_all_members():
+    """Models of the choice have not seen them, so others are trained."""
+    X, y = table()
+    y = y.astype(object)
+    y[:20] = None
+    with pytest.warns(UserWarning, match="20 of 240 rows have no label"):
+        model = TableClassifier(random_state=0).fit(X, y)
+    assert len(model.members_) == 2
+    assert sum(member["weight"] for member in model.members_) == pytest.approx(1.0)
+
+
+def test_streams_priors_and_files_concern_all_members(averaged, tmp_path):
+    X, y = table(300, seed=1)
+    model = TableClassifier(random_state=0).fit(X[:200], y[:200])
+    model.save(tmp_path / "m")
+    again = discem.load(tmp_path / "m")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    before = [own.learner_.t for own, _ in model._fitted.members]
+    for each in (model, again):
+        each.partial_fit(X[200:], y[200:])
+    assert all(
+        own.learner_.t > t for (own, _), t in zip(model._fitted.members, before, strict=True)
+    )
+    np.testing.assert_allclose(again.predict_proba(X), model.predict_proba(X), rtol=1e-9)
+    rare = model.set_class_prior({"leaves": 0.01, "stays": 0.99}).predict_proba(X)[:, 0]
+    assert (rare < again.predict_proba(X)[:, 0]).all()
+    model.set_class_prior(None).calibrate(X, y)
+    assert model.temperature_ == model.chosen_["temperature"]
+
+
+def test_files_with_other_weights_are_refused(averaged, tmp_path):
+    model, _, _ = averaged
+    for weights in ((0.5,) * 4, (1.5, -0.5, 0.0, 0.0)):
+        pairs = zip(model._fitted.members, weights, strict=True)
+        own = TableClassifier(random_state=0)
+        own._fitted = type(model._fitted)(
+            model.chosen_, model.choice_, [Member(each.model, w) for each, w in pairs]
+        )
+        with pytest.raises(ModelFileError, match="weight"):
+            own.save(tmp_path / "m")
+
+
+def test_senseless_options_are_refused():
+    X, y = table(40)
+    for options in ({"average": 0}, {"average": 1.5}, {"covariance": "wide"}, {"whole_numbers": 3}):
+        with pytest.raises(OptionError, match=next(iter(options))):
+            TableClassifier(**options).fit(X, y)
+
+
+def test_never_far_behind_nll():
+    """Many classes of few rows, flags that are nearly exact: counting is good there."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(15), 5)
+    flags = (rng.random((15, 6)) < 0.5)[np.concatenate([y, y])]
+    X = pd.DataFrame((flags ^ (rng.random(flags.shape) < 0.02)).astype(float))
+    X["number"] = np.concatenate([y, y]) % 4 + rng.normal(size=150)
+    losses = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for loss in ("auto", "nll"):
+            model = TableClassifier(loss=loss, random_state=0).fit(X[:75], y)
+            losses.append(-model.predict_log_proba(X[75:])[np.arange(75), y].mean())
+    assert losses[0] < losses[1] + 0.1

@@ -48,8 +48,8 @@ def claims(results: Path) -> str:
     papers = [claim["holds"] for claim in found if not claim["ours"]]
     ours = [claim["holds"] for claim in found if claim["ours"]]
     return (
-        f"Of the paper's {len(papers)} claims {sum(papers)} agree with what we see; of "
-        f"{len(ours)} more that are ours about the same figures, {sum(ours)} hold.\n"
+        f"{sum(papers)} of the paper's {len(papers)} claims agree with our results. We add "
+        f"{len(ours)} claims about the same figures, and {sum(ours)} of them hold.\n"
     )
 
 

@@ -7,12 +7,14 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
 from sklearn.base import BaseEstimator
 
 import discem
+from discem.datasets import customers
 from discem.estimators._docs import documented
 from discem.families import Family
 
@@ -115,6 +117,15 @@ def test_the_gallery_has_every_picture():
 
 def test_the_front_page_is_short():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 900
+
+
+def test_the_code_of_the_first_page_of_the_site_runs():
+    text = (ROOT / "docs" / "index.rst").read_text(encoding="utf-8")
+    code = textwrap.dedent(re.search(r"code-block:: python\n(.*?)(?=\n\S)", text, re.DOTALL)[1])
+    rows, y = customers(200, random_state=0)
+    known = {"X": rows[:90], "y": y[:90], "X_new": rows[90:], "X_more": rows[90:], "y_more": y[90:]}
+    exec(code, known)
+    assert known["model"].score(rows, y) > 0.6
 
 
 def test_the_citation_names_this_version():

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import gammaln, ndtr, pdtr
 
+from ..exceptions import OptionError
+from ..io.cells import as_times
 from ..io.columns import Column
 
 _CLIMBS = 20  # steps towards a mode
@@ -157,6 +159,54 @@ class OfCounts(NamedTuple):
             shares, rate = np.log(self.shares), np.log(np.maximum(self.rate, 1e-300))
         terms = shares + x[:, None] * rate - self.rate
         return np.logaddexp.reduce(terms, axis=1) - gammaln(x + 1.0)
+
+
+class Distribution:
+    """The distribution of a column of numbers or dates, in one row.
+
+    Parameters
+    ----------
+    answer : OfNumbers or OfCounts
+        Of one row.
+    kind : str
+        That of the cells.
+    """
+
+    def __init__(self, answer: OfNumbers | OfCounts, kind: str):
+        self._answer, self._kind = answer, kind
+
+    @property
+    def mean(self) -> Any:
+        """The mean, within the range that was seen."""
+        return self._cell(self._answer.mean())
+
+    @property
+    def mode(self) -> Any:
+        """The most probable value."""
+        return self._cell(self._answer.mode())
+
+    @property
+    def std(self) -> Any:
+        """The standard deviation; of dates, a duration."""
+        return self._cell(np.sqrt(self._answer.variance_of()), "duration")
+
+    def quantile(self, q: float) -> Any:
+        """The least value that a share q does not exceed."""
+        if not 0.0 < q < 1.0:
+            raise OptionError(f"q={q!r} must be between 0 and 1")
+        return self._cell(self._answer.quantile(q))
+
+    def cdf(self, x: float) -> float:
+        """p(cell <= x), of numbers; of dates, x is in days since 1970-01-01."""
+        return float(self._answer.cdf(np.array([x], dtype=np.float64))[0])
+
+    def __repr__(self) -> str:
+        return f"Distribution(mean={self.mean}, std={self.std})"
+
+    def _cell(self, value: np.ndarray, of_dates: str = "date") -> Any:
+        if self._kind not in ("date", "duration"):
+            return float(value[0])
+        return as_times(value, of_dates if self._kind == "date" else "duration")[0]
 
 
 def _bisected(cdf: Any, q: float, low: float, high: float, n: int) -> np.ndarray:

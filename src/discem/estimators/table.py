@@ -20,6 +20,7 @@ from ..exceptions import EngineError, OptionError, warn
 from ..io.tables import Layout, check_table
 from ..losses import NLL, Blend, resolve_loss
 from . import _input
+from ._answers import Answers
 from ._choice import Choice, Chooser, Mark, Options, Result, less_surprised, of_all_classes
 from ._explain import Explanation
 from ._folds import Split, check_cv, splits
@@ -27,6 +28,7 @@ from ._input import NUMBER, is_count
 from ._lazy import by_partition, n_classes
 from ._pieces import Pieces, spreads
 from ._preset import Preset
+from ._strange import Usual
 from ._tables import Encoded, Hider, layout_of, prior_of
 from ._threads import reads, writes
 from .mixture import MixtureClassifier
@@ -43,6 +45,7 @@ _CERTAIN = 0.01  # nats a row: nobody needs more
 _VIEWS = 3  # of each row held out: as it is, and with cells hidden
 _DENSE = 8  # components of a class in the density
 _ROWS_EACH = 25  # rows that a component of the density should have
+_LARGEST = 20_000  # numbers of covariances, from which the density takes too long
 _PASSES, _ENOUGH = 5, 60_000  # over the rows, for the density; or so many rows in all
 
 
@@ -55,6 +58,7 @@ class FittedTable:
     choice: Choice = field(default_factory=Choice)
     model: MixtureClassifier | None = None
     density: MixtureClassifier | None = None
+    usual: Usual | None = None  # what the density says of rows that it was not trained on
     roles: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -63,7 +67,7 @@ class FittedTable:
 
 
 @savable
-class TableClassifier(Preset):
+class TableClassifier(Answers, Preset):
     """A data frame in, labels out: a mixture of products of distributions inside each class.
 
     Columns may be numbers, counts, flags, categories and dates, with cells missing anywhere, in
@@ -75,7 +79,7 @@ class TableClassifier(Preset):
     same.
 
     A second model of the same rows, trained by NLL, answers what is asked of the density:
-    `score_samples` and `sample`.
+    `score_samples`, `sample`, `impute`, `distribution` and `outliers`.
 
     Parameters
     ----------
@@ -222,6 +226,9 @@ class TableClassifier(Preset):
         if fitted.density is not None:
             same = np.array_equal(fitted.density.classes_, self.classes_)
             demand(same, "its density is of other classes")
+        if fitted.usual is not None:
+            demand(fitted.density is not None, "it knows what is usual, but has no density")
+            fitted.usual.check(len(fitted.density.layout_.columns))
         self._check_chosen()
         resolve_loss(_loss_of(self.chosen_["loss"]))
 
@@ -279,7 +286,7 @@ class TableClassifier(Preset):
                 self._fitted.model = model
             model.temperature_ = self.chosen_["temperature"]
             if self.density is not False:
-                self._fit_density(rows["ignore"], y, weights, named, seed)
+                self._fit_density(rows["ignore"], choices["ignore"], y, weights, named, seed)
         except (KeyboardInterrupt, EngineError):
             if self._fitted.is_trained:
                 self.model_.temperature_ = self.chosen_["temperature"]
@@ -384,24 +391,34 @@ class TableClassifier(Preset):
             settings["families"] = self.families
         return MixtureClassifier(**(settings | options))
 
-    def _new_density(self, seed: int, size: Any = 1, tries: int = 1) -> MixtureClassifier:
+    def _new_density(
+        self, seed: int, size: Any = 1, tries: int = 1, covariance: str = "diag"
+    ) -> MixtureClassifier:
         return self._new_model(
             self.chosen_ if hasattr(self, "_fitted") else self._defaults(), seed, loss="nll",
-            n_components=size, hide=0.0, missing="ignore", prior=prior_of(1.0), max_iter=tries,
-            tol=None, class_weight=None,
+            n_components=size, hide=0.0, missing="ignore", prior=prior_of(1.0, covariance),
+            covariance=covariance, max_iter=tries, tol=None, class_weight=None,
         )  # fmt: skip
 
-    def _fit_density(self, rows: Any, y, weights, named, seed: int) -> None:
+    def _fit_density(self, rows: Any, sample: Encoded, y, weights, named, seed: int) -> None:
         """Let a generative model stand beside the other: more components than to classify."""
         counts = self.model_.class_count_ / max(weights.mean(), 1e-300)
-        sizes = {
-            label: int(np.clip(count // _ROWS_EACH, 1, _DENSE))
-            for label, count in zip(self.classes_.tolist(), counts, strict=True)
-        }
+        most = np.clip(counts // _ROWS_EACH, 1, _DENSE).astype(int)
+        full = most.sum() * len(sample.layout.numbers) ** 2 <= _LARGEST
+        sizes = dict(zip(self.classes_.tolist(), most.tolist(), strict=True))
         passes = min(_PASSES, -(-_ENOUGH // (rows.n_rows if isinstance(rows, Pieces) else len(y))))
-        density = self._new_density(seed, sizes, passes)
-        self._run(density, "density", rows, y, weights, named)
+
+        def train(some: Any, rows: Any) -> MixtureClassifier:
+            kept = y if some is None else y[some]
+            present = sizes if some is None or y.ndim == 2 else _present(sizes, kept)
+            density = self._new_density(seed, present, passes, "full" if full else "diag")
+            self._run(density, "density", rows, kept, weights if some is None else weights[some],
+                      named)  # fmt: skip
+            return density
+
+        density = train(None, rows)
         self._fitted.density = density
+        self._fitted.usual = Usual.learn(train, sample, weights, seed)
 
     def _run(
         self,
@@ -525,10 +542,22 @@ class TableClassifier(Preset):
 
     @by_partition(dtype=lambda model: model.classes_.dtype)
     @reads
-    def predict(self, X):
-        """The most probable class of each row."""
+    def predict(self, X, reject=None):
+        """The most probable class of each row.
+
+        Parameters
+        ----------
+        X : table
+        reject : float, optional
+            Answer None for rows that `outliers(X, rate=reject)` are.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
         check_is_fitted(self)
-        return self.model_.predict(X)
+        found = self.model_.predict(X)
+        return found if reject is None else np.where(self.outliers(X, reject), None, found)
 
     @by_partition(n_classes)
     @reads
@@ -550,28 +579,6 @@ class TableClassifier(Preset):
         """``ln p(y, x)`` of every class, of the model that classifies."""
         check_is_fitted(self)
         return self.model_.predict_joint_log_proba(X)
-
-    @by_partition()
-    @reads
-    def score_samples(self, X):
-        """``ln p(x)`` of each row: low for rows unlike those of the training.
-
-        It is that of `density_`, or of the model that classifies where there is none.
-        """
-        check_is_fitted(self)
-        return (self._fitted.density or self.model_).score_samples(X)
-
-    @reads
-    def sample(self, n_samples=1, random_state=None):
-        """Draw rows, as a table like that of the training, and labels from the joint.
-
-        Returns
-        -------
-        X : table of n_samples rows
-        y : array of shape (n_samples,)
-        """
-        check_is_fitted(self)
-        return (self._fitted.density or self.model_).sample(n_samples, random_state)
 
     @reads
     def explain(self, row) -> Explanation:
@@ -627,6 +634,12 @@ class TableClassifier(Preset):
 
 def _loss_of(loss: Any) -> Any:
     return Blend(0.1) if loss == "blend" else loss
+
+
+def _present(sizes: dict[Any, int], y: np.ndarray) -> dict[Any, int]:
+    """The sizes of the classes that some rows have."""
+    classes = set(_input.find_classes(y).tolist())
+    return {label: size for label, size in sizes.items() if label in classes}
 
 
 def _epochs(n_rows: int, factors: int) -> int:

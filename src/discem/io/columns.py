@@ -294,8 +294,9 @@ class Column:
         span = self.span
         demand(isinstance(span, list) and len(span) in (0, 2), f"{what} has no range")
         if span and not all(isinstance(cell, str) for cell in span):
-            plain = all(isinstance(cell, NUMBER) and abs(cell) <= LARGEST for cell in span)
-            demand(plain and sorted(span) == span, f"{what} has a range that is none")
+            numbers = all(isinstance(cell, NUMBER) for cell in span)
+            good = numbers and -LARGEST <= span[0] <= span[1] <= LARGEST
+            demand(good, f"{what} has a range that is none")
 
 
 def place(name: str | int) -> str:

@@ -280,6 +280,10 @@ class Layout:
             )
         return [places.get(c.name) if self._takes(c) else None for c in self.columns]
 
+    def named_by_keys(self) -> Layout:
+        """The layout, of tables that are dicts."""
+        return replace(self, named=True, backend="dicts")
+
     def _by_place(self, table: Table) -> bool:
         """Whether columns are told by their order, which that of the keys of dicts is not."""
         return not table.named or not (self.named or table.backend == "dicts")

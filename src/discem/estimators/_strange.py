@@ -17,6 +17,7 @@ _FOLDS = 5
 _ENOUGH = 5000  # rows of which one fold is enough
 _KEPT = 10_000  # scores
 _TYPICAL = 300  # rows whose columns are looked at one by one
+_CELLS = 20_000_000  # cells that this may take: a row is looked at once without each column
 _AT_ONCE = 4096  # rows to score at a time
 
 
@@ -26,7 +27,7 @@ class Usual:
     """What a density says of rows that it was not trained on."""
 
     scores: np.ndarray  # (rows,) ln p(x), in order
-    by_column: np.ndarray  # (columns,) mean -ln p(cell | the other cells)
+    by_column: np.ndarray  # (columns,) mean -ln p(cell | the other cells); 0 if there are too many
 
     @classmethod
     def learn(
@@ -36,13 +37,14 @@ class Usual:
         rng = np.random.RandomState(seed)
         own = rng.permutation(np.flatnonzero(weights > 0))
         folds = min(_FOLDS, len(own))
+        some = min(_TYPICAL, _CELLS // rows.shape[1] ** 2) // max(folds, 1)
         scores, cells = [np.empty(0)], [np.full((1, rows.shape[1]), np.nan)]
         for fold in range(folds if folds > 1 and len(own) < _ENOUGH else min(folds - 1, 1)):
             held = own[fold::folds]
             kept = np.setdiff1d(own, held)
             density = train(kept, rows.take(kept))
             scores.append(density.score_samples(rows.take(held)))
-            cells.append(surprises(density, rows.take(held[: _TYPICAL // folds])))
+            cells.append(surprises(density, rows.take(held[:some])))
         found, seen = np.sort(np.concatenate(scores)), np.concatenate(cells)
         places = np.unique(np.linspace(0, len(found) - 1, min(len(found), _KEPT)).astype(int))
         counts = (~np.isnan(seen)).sum(axis=0)
@@ -65,7 +67,7 @@ class Usual:
 
 def surprises(density: Any, rows: Encoded) -> np.ndarray:
     """-ln p(cell | the other cells of the row), (rows, columns); NaN for missing cells."""
-    model, found = density.learner_.model, []
+    model, found = density.learner_.model, [np.empty((0, rows.shape[1]))]
     step = max(_AT_ONCE // (rows.shape[1] + 1), 1)
     for first in range(0, rows.shape[0], step):
         some = rows.take(slice(first, first + step))

@@ -23,7 +23,7 @@ from .mixture import MixtureClassifier
 
 # Mixtures take turns: few components that each have a covariance, and more that share one.
 _TURNS = (("full", 1.0), ("tied", 2.5))
-_LARGEST = 20_000  # numbers of covariances, from which training takes too long
+_LARGEST = 10_000  # numbers of covariances, from which training takes too long
 
 
 @savable

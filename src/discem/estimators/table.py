@@ -46,7 +46,7 @@ _VIEWS = 3  # of each row held out: as it is, and with cells hidden
 _DENSE = 8  # components of a class in the density
 _ROWS_EACH = 25  # rows that a component of the density should have
 _LARGEST = 20_000  # numbers of covariances, from which the density takes too long
-_PASSES, _ENOUGH = 5, 60_000  # over the rows, for the density; or so many rows in all
+_PASSES, _ENOUGH = 15, 60_000  # over the rows, for the density; or so many rows in all
 
 
 @savable

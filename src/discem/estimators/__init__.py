@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ._files import load
     from .gaussian import GaussianClassifier
+    from .imputer import TableImputer
     from .mixture import MixtureClassifier, NaiveBayes
     from .naive_bayes import GaussianNB, MultinomialNB
     from .table import TableClassifier
@@ -22,6 +23,7 @@ __all__ = [
     "MultinomialNB",
     "NaiveBayes",
     "TableClassifier",
+    "TableImputer",
     "TextClassifier",
     "TopicClassifier",
     "load",
@@ -34,6 +36,7 @@ _WHERE = {
     "MultinomialNB": ".naive_bayes",
     "NaiveBayes": ".mixture",
     "TableClassifier": ".table",
+    "TableImputer": ".imputer",
     "TextClassifier": ".text",
     "TopicClassifier": ".topics",
     "load": "._files",

@@ -28,7 +28,7 @@ from ..io.container import Container, open_to_read, write_container
 from ..io.files import write_atomically
 from ..io.frames import plain_name
 from ..io.labels import plain_labels, read_labels
-from . import mixture, naive_bayes, table, text, topics  # noqa: F401  kinds that a file may name
+from . import imputer, mixture, naive_bayes, table, text, topics  # noqa: F401  kinds in files
 from ._base import GenerativeClassifier
 from ._input import is_count
 from ._preset import Preset
@@ -111,7 +111,7 @@ def _read(container: Container) -> Any:
     _check_stamp(container.stamp())
     tree, arrays = container.content()
     model = _built(json.loads(tree), arrays)
-    known = isinstance(model, GenerativeClassifier | Preset)
+    known = isinstance(model, GenerativeClassifier | Preset | imputer.TableImputer)
     demand(known, "it is a skops file, but no model of discem")
     return model
 
@@ -193,7 +193,8 @@ def _taken_apart(value: Any) -> tuple[str, dict[str, Any]]:
 def _fields_of(value: Any) -> dict[str, Any]:
     if isinstance(value, BaseEstimator):
         # no code in files, nor where a model was trained
-        params = value.get_params(deep=False) | {"callback": None, "engine": None}
+        params = value.get_params(deep=False)
+        params |= dict.fromkeys({"callback", "engine"} & params.keys())
         if not is_count(params.get("cv")):  # nor the rows that it was judged by
             params.pop("cv", None)
         if isinstance(params.get("families"), Mapping):  # by columns, whose names stand in files

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..exceptions import InputError
 from ..io.partitions import is_collection, lazily
 from ._threads import Method
 
@@ -29,6 +30,8 @@ def by_partition(width: Callable[[Any], int] | None = None, dtype: Any = None) -
         def call(self, X, *args, **kwargs):
             if not is_collection(X):
                 return method(self, X, *args, **kwargs)
+            if args or kwargs:
+                raise InputError(f"{method.__name__} of a collection of dask takes X alone")
             columns = None if width is None else width(self)
             answer = _Question(_alone(self), method.__name__)
             return lazily(X, answer, columns, np.float64 if dtype is None else dtype(self))

@@ -58,6 +58,13 @@ class Encoded(NamedTuple):
         """Some of the rows."""
         return self._replace(cells=Cells(*(part[rows] for part in self.cells)))
 
+    def has(self, j: int) -> bool:
+        """Whether the first row has a cell of a column."""
+        places = self.layout.numbers, self.layout.codes, self.layout.counts
+        pairs = zip(self.cells, places, strict=True)
+        seen = [part[0, p] for part, own in pairs for p, k in enumerate(own) if k == j]
+        return any(cell >= 0 if isinstance(cell, np.int32) else cell == cell for cell in seen)
+
     def view(self) -> Rows:
         """In the form that the families of a table read."""
         numbers, codes, counts = self.cells
@@ -148,3 +155,18 @@ def _without(rows: Rows, layout: Layout, hidden: np.ndarray, tells: np.ndarray) 
             dense_rows(np.where(hidden[:, layout.counts], np.nan, counts.values), counts.base),
         )
     )
+
+
+def without_each(table: Encoded) -> tuple[Encoded, np.ndarray]:
+    """The rows without the first column, then without the second .., then with all; cells there."""
+    layout, (n, columns) = table.layout, table.shape
+    cells = table.take(np.tile(np.arange(n), columns + 1)).cells
+    hidden = np.repeat(np.eye(columns + 1, columns, dtype=bool), n, axis=0)
+    there = np.zeros((n, columns), dtype=bool)
+    for part, places in zip(cells, (layout.numbers, layout.codes, layout.counts), strict=True):
+        nothing = -1 if part.dtype.kind == "i" else np.nan
+        for place, j in enumerate(places):
+            seen = part[:n, place] >= 0 if nothing == -1 else ~np.isnan(part[:n, place])
+            there[:, j] |= seen
+            part[hidden[:, j], place] = nothing
+    return Encoded(cells, layout), there

@@ -20,6 +20,7 @@ from ..io.labels import plain_labels
 from ..io.tables import Layout, check_table
 from ..losses import NLL, resolve_loss
 from . import _input
+from ._answers import Answers
 from ._average import Member, best_of, check_members, dealt, explained, log_proba
 from ._candidates import DEFAULTS, HIDDEN, STREAM, Readings, Sizes, candidates, loss_of
 from ._choice import Choice, Chooser, Mark, Options, Result, less_surprised, of_all_classes
@@ -29,6 +30,7 @@ from ._input import NUMBER, is_count
 from ._lazy import by_partition, n_classes
 from ._pieces import Pieces, spreads
 from ._preset import Preset
+from ._strange import Usual
 from ._tables import Encoded, Hider, layout_of, prior_of
 from ._threads import reads, writes
 from .mixture import MixtureClassifier
@@ -45,7 +47,8 @@ _WIDE = 20  # columns, of which rows held out have few patterns of cells
 _VIEWS = 3  # of each row held out: as it is, and with cells hidden
 _DENSE = 8  # components of a class in the density
 _ROWS_EACH = 25  # rows that a component of the density should have
-_PASSES, _ENOUGH = 5, 60_000  # over the rows, for the density; or so many rows in all
+_LARGEST = 20_000  # numbers of covariances, from which the density takes too long
+_PASSES, _ENOUGH = 15, 60_000  # over the rows, for the density; or so many rows in all
 _ENOUGH_STEPS = 40  # with which the defaults were measured
 _CHOSEN = (*DEFAULTS,)  # options that "auto" chooses
 
@@ -59,6 +62,7 @@ class FittedTable:
     choice: Choice = field(default_factory=Choice)
     members: list[Member] = field(default_factory=list)  # the first weighs most
     density: MixtureClassifier | None = None
+    usual: Usual | None = None  # what the density says of rows that it was not trained on
     roles: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -75,7 +79,7 @@ class FittedTable:
 
 
 @savable
-class TableClassifier(Preset):
+class TableClassifier(Answers, Preset):
     """A data frame in, labels out: a mixture of products of distributions inside each class.
 
     Columns may be numbers, counts, flags, categories and dates, with cells missing anywhere, in
@@ -88,7 +92,7 @@ class TableClassifier(Preset):
     says what was chosen, and a model with these options fixed is the same.
 
     A second model of the same rows, trained by NLL, answers what is asked of the density:
-    `score_samples` and `sample`.
+    `score_samples`, `sample`, `impute`, `distribution` and `outliers`.
 
     Parameters
     ----------
@@ -248,6 +252,9 @@ class TableClassifier(Preset):
             fitted.density._check_fitted()
             same = np.array_equal(fitted.density.classes_, self.classes_)
             demand(same, "its density is of other classes")
+        if fitted.usual is not None:
+            demand(fitted.density is not None, "it knows what is usual, but has no density")
+            fitted.usual.check(len(fitted.density.layout_.columns))
         self._check_chosen()
         loss_of(self.chosen_["loss"])
 
@@ -300,7 +307,7 @@ class TableClassifier(Preset):
 
             self._fit_members(wanted, rows_of, y, weights, named, seed)
             if self.density is not False:
-                self._fit_density(rows_of(DEFAULTS), y, weights, named, seed)
+                self._fit_density(rows_of(DEFAULTS), readings.of(DEFAULTS), y, weights, named, seed)
         except (KeyboardInterrupt, EngineError):
             if self._fitted.is_trained:
                 self.model_.temperature_ = self.chosen_["temperature"]
@@ -431,24 +438,34 @@ class TableClassifier(Preset):
             settings["families"] = self.families
         return MixtureClassifier(**(settings | options))
 
-    def _new_density(self, seed: int, size: Any = 1, tries: int = 1) -> MixtureClassifier:
+    def _new_density(
+        self, seed: int, size: Any = 1, tries: int = 1, covariance: str = "diag"
+    ) -> MixtureClassifier:
         return self._new_model(
             self.chosen_ if hasattr(self, "_fitted") else self._defaults(), seed, loss="nll",
-            n_components=size, hide=0.0, missing="ignore", prior=prior_of(1.0), max_iter=tries,
-            tol=None, class_weight=None, covariance="diag",
+            n_components=size, hide=0.0, missing="ignore", prior=prior_of(1.0, covariance),
+            covariance=covariance, max_iter=tries, tol=None, class_weight=None,
         )  # fmt: skip
 
-    def _fit_density(self, rows: Any, y, weights, named, seed: int) -> None:
+    def _fit_density(self, rows: Any, sample: Encoded, y, weights, named, seed: int) -> None:
         """Let a generative model stand beside the other: more components than to classify."""
         counts = self.model_.class_count_ / max(weights.mean(), 1e-300)
-        sizes = {
-            label: int(np.clip(count // _ROWS_EACH, 1, _DENSE))
-            for label, count in zip(plain_labels(self.classes_), counts, strict=True)
-        }
+        most = np.clip(counts // _ROWS_EACH, 1, _DENSE).astype(int)
+        full = most.sum() * len(sample.layout.numbers) ** 2 <= _LARGEST
+        sizes = dict(zip(plain_labels(self.classes_), most.tolist(), strict=True))
         passes = min(_PASSES, -(-_ENOUGH // (rows.n_rows if isinstance(rows, Pieces) else len(y))))
-        density = self._new_density(seed, sizes, passes)
-        self._run(density, "density", rows, y, weights, named)
+
+        def train(some: Any, rows: Any) -> MixtureClassifier:
+            kept = y if some is None else y[some]
+            present = sizes if some is None or y.ndim == 2 else _present(sizes, kept)
+            density = self._new_density(seed, present, passes, "full" if full else "diag")
+            self._run(density, "density", rows, kept, weights if some is None else weights[some],
+                      named)  # fmt: skip
+            return density
+
+        density = train(None, rows)
         self._fitted.density = density
+        self._fitted.usual = Usual.learn(train, sample, weights, seed)
 
     def _run(
         self,
@@ -582,10 +599,22 @@ class TableClassifier(Preset):
 
     @by_partition(dtype=lambda model: model.classes_.dtype)
     @reads
-    def predict(self, X):
-        """The most probable class of each row."""
+    def predict(self, X, reject=None):
+        """The most probable class of each row.
+
+        Parameters
+        ----------
+        X : table
+        reject : float, optional
+            Answer None for rows that `outliers(X, rate=reject)` are.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
         check_is_fitted(self)
-        return self.classes_[self.predict_log_proba(X).argmax(axis=1)]
+        found = self.classes_[self.predict_log_proba(X).argmax(axis=1)]
+        return found if reject is None else np.where(self.outliers(X, reject), None, found)
 
     @by_partition(n_classes)
     @reads
@@ -615,28 +644,6 @@ class TableClassifier(Preset):
             warnings.simplefilter("ignore", UserWarning)  # what is amiss is said once
             density = self.score_samples(X)
         return self.predict_log_proba(X) + density[:, None]
-
-    @by_partition()
-    @reads
-    def score_samples(self, X):
-        """``ln p(x)`` of each row: low for rows unlike those of the training.
-
-        It is that of `density_`, or of the model that classifies where there is none.
-        """
-        check_is_fitted(self)
-        return (self._fitted.density or self.model_).score_samples(X)
-
-    @reads
-    def sample(self, n_samples=1, random_state=None):
-        """Draw rows, as a table like that of the training, and labels from the joint.
-
-        Returns
-        -------
-        X : table of n_samples rows
-        y : array of shape (n_samples,)
-        """
-        check_is_fitted(self)
-        return (self._fitted.density or self.model_).sample(n_samples, random_state)
 
     @reads
     def explain(self, row) -> Explanation:
@@ -713,6 +720,12 @@ def _weights(chooser: Chooser, best: list[tuple[Result, float]]) -> np.ndarray:
     """The weights of all results of a choice, of which only the best have any."""
     by_result = {id(result): weight for result, weight in best}
     return np.array([by_result.get(id(result), 0.0) for result in chooser.results])
+
+
+def _present(sizes: dict[Any, int], y: np.ndarray) -> dict[Any, int]:
+    """The sizes of the classes that some rows have."""
+    classes = set(plain_labels(_input.find_classes(y)))
+    return {label: size for label, size in sizes.items() if label in classes}
 
 
 def _epochs(n_rows: int, factors: int) -> int:

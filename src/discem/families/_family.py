@@ -327,6 +327,10 @@ class Family:
         """Draw one row of each of the given components."""
         raise OptionError(f"the family {self.name!r} cannot draw rows")
 
+    def given(self, block: Block, rows: Any) -> Any:
+        """What each component says of the cells that rows lack, see `_missing`."""
+        raise OptionError(f"the family {self.name!r} cannot say what missing cells are")
+
     # --- what users meet --------------------------------------------------------------------------
 
     def named_priors(

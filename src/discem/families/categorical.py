@@ -19,6 +19,7 @@ from ..io.rows import CodeRows, code_rows
 from ..priors import Levels
 from . import _levels
 from ._family import FAMILIES, Accepts, Block, Family, Statistics, register
+from ._missing import of_levels
 
 _LEAST = 1e-250  # the smallest share that a step may leave
 _VERY_MANY = 100_000  # shares: a step should not touch all of them, see `levels`
@@ -213,6 +214,9 @@ class CategoricalFamily(Family):
             steps = np.cumsum(p[low:high], axis=0).T[codes]
             drawn[:, d] = (rng.random(len(codes))[:, None] * steps[:, -1:] > steps).sum(axis=1)
         return drawn
+
+    def given(self, block, rows):
+        return of_levels(block, rows, block.values["share"])
 
     # --- what users meet --------------------------------------------------------------------------
 

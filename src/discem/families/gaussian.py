@@ -21,6 +21,7 @@ from ..projections import Check
 from . import _units
 from ._family import Accepts, Block, Family, Statistics, Step, register
 from ._inside import fractions
+from ._missing import independent
 
 _FARTHEST = 1e60  # units: squares of squares of what is further out would overflow
 _WIDE, _NARROW = 1e75, 1e-290  # the widest mean and the smallest variance that a factor may have
@@ -201,6 +202,9 @@ class GaussianFamily(Family):
     def sample(self, block, codes, rng):
         m, v = moments(block)
         return rng.normal(m[codes], np.sqrt(v)[codes])
+
+    def given(self, block, rows):
+        return independent(block, rows, *moments(block))
 
     # --- what users meet --------------------------------------------------------------------------
 

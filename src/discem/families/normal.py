@@ -23,6 +23,7 @@ from ..projections import Check
 from . import _moments, _units, _wishart
 from ._family import Accepts, Block, Family, register
 from ._given import FARTHEST, LOG_ROOT, covariances, inverses, log_units, solve
+from ._missing import correlated
 from ._patterns import group
 
 
@@ -169,6 +170,9 @@ class NormalFamily(Family):
         for k in np.unique(codes):
             rows[codes == k] += noise[codes == k] @ root[k % len(root)].T
         return rows
+
+    def given(self, block, rows):
+        return correlated(block, rows)
 
     # --- what users meet --------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from ..exceptions import OptionError
 from ..io.rows import DenseRows, dense_rows
 from ..priors import Gamma
 from ._family import Accepts, Block, Family, Statistics, register
+from ._missing import independent
 
 _LEAST = 1e-12  # the smallest rate of a column
 _SMALLEST, _LARGEST = 1e-200, 1e200  # .. and of a factor
@@ -135,6 +136,9 @@ class PoissonFamily(Family):
 
     def sample(self, block, codes, rng):
         return rng.poisson(np.minimum(block.values["rate"].T[codes], 1e15)).astype(np.float64)
+
+    def given(self, block, rows):
+        return independent(block, rows, block.values["rate"].T)
 
     # --- what users meet --------------------------------------------------------------------------
 

@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import log
 from typing import Any
@@ -70,6 +70,7 @@ FAMILIES = ("gaussian", *SUPPORT, *CODED, "ignored")
 Parts = dict[str, np.ndarray]  # of a column, by the names of `Cells`
 _CLOSE = 1e-7  # of a level that is not whole: as a float of 32 bits it is still the same
 _LOWEST_LOG = log(np.finfo(np.float64).tiny)  # below, a number drawn would be 0
+_LARGEST_LOG = log(LARGEST)
 _SPAN = 100_000  # of whole numbers that are looked up in a table
 _HEAD = 1000  # cells that tell of most columns how many values they have
 
@@ -85,6 +86,8 @@ class Column:
     kind: str  # of its cells: "number", "bool", "date", "duration" or "level"
     levels: list[Any]  # by their codes: texts, or numbers; of bernoulli and categorical columns
     holes: bool = False  # whether cells were missing in the first rows
+    span: list[Any] = field(default_factory=list)  # least and largest cell of the first rows
+    whole: bool = False  # whether these were whole numbers, or whole days
 
     @classmethod
     def learn(cls, name: str | int, content: Content, family: str, rare: int) -> Column:
@@ -100,7 +103,8 @@ class Column:
             why, levels = "given", _given_levels(seen, family, rare, place(name))
         coded = content.kind == "level" and family in (*CODED, "ignored")
         kind = content.kind if content.kind != "level" or coded else "number"
-        return cls(name, family, why, kind, levels, bool(missing.any()))
+        span, whole = _range(seen)
+        return cls(name, family, why, kind, levels, bool(missing.any()), span, whole)
 
     def with_levels(self, counted: dict[Any, int], rare: int) -> Column:
         """The same column, with the levels that are not rare of those counted elsewhere, too."""
@@ -112,6 +116,11 @@ class Column:
     @property
     def is_text(self) -> bool:
         return bool(self.levels) and isinstance(self.levels[0], str)
+
+    @property
+    def counts_as_number(self) -> bool:
+        """Whether cells are numbers and nobody said that they are categories: they have a mean."""
+        return self.kind == "number" and not (self.family in CODED and self.why == "given")
 
     # --- cells ------------------------------------------------------------------------------------
 
@@ -149,11 +158,22 @@ class Column:
         elif self.family == "gaussian":
             values = parts["numbers"].copy()
         else:
-            values = np.exp(np.clip(parts["numbers"], _LOWEST_LOG, log(LARGEST)))
+            values = np.exp(np.clip(parts["numbers"], _LOWEST_LOG, _LARGEST_LOG))
         if self.family == "hurdle":
             values[parts["codes"] < 0] = np.nan
             values[parts["codes"] == 0] = 0.0
         return as_times(values, self.kind) if self.kind in ("date", "duration") else values
+
+    def within(self, part: np.ndarray) -> np.ndarray:
+        """Numbers, as parts, moved into the range that was seen; whole where cells were."""
+        logarithm = self.family in ("lognormal", "hurdle")
+        values = np.exp(np.clip(part, _LOWEST_LOG, _LARGEST_LOG)) if logarithm else part
+        values = np.rint(values) if self.whole else values
+        if self.span:
+            values = np.clip(values, *self.span)
+        if not logarithm:
+            return values
+        return np.log(np.maximum(values, 1.0 if self.whole else np.finfo(np.float64).tiny))
 
     def unknown(self, content: Content) -> list[Any]:
         """The levels of cells that have no code as yet, in order."""
@@ -252,6 +272,8 @@ class Column:
         demand(self.kind in (*WORDS_OF_KINDS, "level"), f"{what} is of no known kind")
         demand(isinstance(self.holes, bool), f"{what} has no word on missing cells")
         demand(isinstance(levels, list), f"{what} has no levels")
+        demand(isinstance(self.whole, bool), f"{what} has no word on whole numbers")
+        self._check_span(what)
         if self.family not in CODED:
             demand(not levels, f"{what} has levels, and its family has none")
             coded = self.kind == "level" and self.family != "ignored"
@@ -266,6 +288,15 @@ class Column:
         demand(len(set(levels)) == len(levels), f"{what} has a level twice")
         two = self.family != "bernoulli" or len(levels) == 2
         demand(two, f"{what} has {len(levels)} levels, not two")
+
+    def _check_span(self, what: str) -> None:
+        """Refuse a range that cells cannot have had."""
+        span = self.span
+        demand(isinstance(span, list) and len(span) in (0, 2), f"{what} has no range")
+        if span and not all(isinstance(cell, str) for cell in span):
+            numbers = all(isinstance(cell, NUMBER) for cell in span)
+            good = numbers and -LARGEST <= span[0] <= span[1] <= LARGEST
+            demand(good, f"{what} has a range that is none")
 
 
 def place(name: str | int) -> str:
@@ -312,6 +343,15 @@ def _counted(seen: Content) -> dict[Any, int]:
         level = seen.levels[code]
         counted[level] = counted.get(level, 0) + int(counts[code])
     return counted
+
+
+def _range(seen: Content) -> tuple[list[Any], bool]:
+    """The least and the largest cell, and whether all are whole; of levels, the only one."""
+    if seen.kind == "level":
+        only = set(_counted(seen))
+        return (2 * [*only], False) if len(only) == 1 else ([], False)
+    whole = bool((seen.values == np.rint(seen.values)).all())
+    return [float(seen.values.min()), float(seen.values.max())], whole
 
 
 def _common(counted: dict[Any, int], rare: int) -> list[Any]:

@@ -182,6 +182,11 @@ class Layout:
         """What each of the codes says: "level", "zero" (1 if positive) or "missing" (1 if so)."""
         return [role for _, role in self._coded]
 
+    def place_of_code(self, j: int) -> int:
+        """The place of the level of a column among the codes, or of its being positive."""
+        roles = ("level", "zero")
+        return next(p for p, (k, role) in enumerate(self._coded) if k == j and role in roles)
+
     @property
     def n_levels(self) -> np.ndarray:
         """How many levels each of the codes has."""
@@ -275,6 +280,10 @@ class Layout:
             )
         return [places.get(c.name) if self._takes(c) else None for c in self.columns]
 
+    def named_by_keys(self) -> Layout:
+        """The layout, of tables that are dicts."""
+        return replace(self, named=True, backend="dicts")
+
     def _by_place(self, table: Table) -> bool:
         """Whether columns are told by their order, which that of the keys of dicts is not."""
         return not table.named or not (self.named or table.backend == "dicts")
@@ -307,6 +316,11 @@ class Layout:
 
         Dates are those of UTC, whole numbers are floats.
         """
+        names = [column.name for column in self.columns]
+        return make_table(self.backend, names, self.values(cells))
+
+    def values(self, cells: Cells) -> list[np.ndarray]:
+        """The cells of each column as they were, see `Column.decode`."""
         parts: list[dict[str, np.ndarray]] = [{} for _ in self.columns]
         for j, vector in zip(self.numbers, cells.numbers.T, strict=True):
             parts[j]["numbers"] = vector
@@ -320,7 +334,7 @@ class Layout:
             if "missing" in part:
                 values[part["missing"] == 1] = None  # NaN and NaT, where it is of such
             columns.append(values)
-        return make_table(self.backend, [column.name for column in self.columns], columns)
+        return columns
 
     # --- files ------------------------------------------------------------------------------------
 

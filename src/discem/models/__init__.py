@@ -6,17 +6,20 @@ from typing import Any
 import numpy as np
 
 from .classes import Classes, ClassPrior
+from .conditional import Given, given
 from .mixture import Mixture, Moves, perturbed
 from .start import Tally, collect, count_classes, start
 
 __all__ = [
     "ClassPrior",
     "Classes",
+    "Given",
     "Mixture",
     "Moves",
     "Tally",
     "collect",
     "count_classes",
+    "given",
     "mean_of",
     "perturbed",
     "start",

@@ -1,0 +1,215 @@
+"""What only a joint can do: fill in cells, draw rows, give distributions, and doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ..exceptions import InputError, OptionError
+from ..io.columns import CODED, place
+from ..io.frames import plain_name
+from ..targets import UNKNOWN
+from . import _input
+from ._distributions import Distribution, OfLevels
+from ._impute import check_how, distribution, draw, impute
+from ._lazy import by_partition
+from ._strange import Usual, surprises
+from ._tables import Encoded
+from ._threads import reads
+from .mixture import MixtureClassifier
+
+
+class Answers:
+    """Questions to the density of a table."""
+
+    _fitted: Any
+    classes_: np.ndarray
+
+    def _joint(self) -> MixtureClassifier:
+        """The model that is asked: the density, or the one that classifies if there is none."""
+        check_is_fitted(self)
+        return self._fitted.density or self._fitted.model
+
+    # --- cells ------------------------------------------------------------------------------------
+
+    @reads
+    def impute(self, X, y=None, how="mean", n_draws=1, random_state=None):
+        """Fill in the missing cells of a table from ``p(missing | the other cells, y)``.
+
+        The table comes back as it was, with its types and index. A column that the model does not
+        know stays as it is. So do the missing cells of a column in which training never saw a cell,
+        or a different text in every row. Cells stay within the range that training saw.
+
+        Parameters
+        ----------
+        X : table as for `fit`
+        y : array-like of shape (n_samples,), optional
+            Labels, None or NaN for a row whose label is not known, or sets of labels.
+        how : {"mean", "mode", "draw"}, default="mean"
+            The mean (of categories, which have none, the most probable one), the most probable
+            value, or a random draw. "mode" and "draw" keep whole numbers whole.
+        n_draws : int, default=1
+            With ``how="draw"``, how many tables to return.
+        random_state : int, RandomState or None, default=None
+
+        Returns
+        -------
+        table like X, or a list of `n_draws` of them if there is more than one
+        """
+        check_how(how, n_draws)
+        model, rng = self._joint(), check_random_state(random_state)
+        return impute([model], X, self._allowed(y), how, n_draws, rng)
+
+    @reads
+    def sample(self, n_samples=1, random_state=None, *, y=None, given=None):
+        """Draw rows, as a table like that of the training, and labels from the joint.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        random_state : int, RandomState or None, default=None
+        y : label, optional
+            Draw rows of this class.
+        given : dict from column to cell, optional
+            Draw the other cells, and the label, given these.
+
+        Returns
+        -------
+        X : table of n_samples rows
+        y : array of shape (n_samples,)
+        """
+        model, rng = self._joint(), check_random_state(random_state)
+        if not _input.is_count(n_samples):
+            raise OptionError(f"n_samples={n_samples!r} must be a whole number >= 1")
+        rows = self._given(given or {}).take(np.zeros(n_samples, dtype=np.int64))
+        allowed = None if y is None else self._allowed([y] * n_samples)
+        cells, components = draw([model], rows, allowed, rng)
+        return rows.layout.decode(cells), model.classes_[model._code()[components]]
+
+    @reads
+    def distribution(self, column, given=None, y=None):
+        """The distribution of a column given any other cells of its row, and the label.
+
+        Parameters
+        ----------
+        column : name of a column; of an array, its place
+        given : dict from column to cell, optional
+        y : label, optional
+
+        Returns
+        -------
+        dict from level to probability, or `Distribution`
+            The first for categories and flags. The second has `mean`, `std` and ``quantile(q)``.
+        """
+        model, cells = self._joint(), dict(given or {})
+        names = [each.name for each in model.layout_.columns]
+        j = self._place_of(column)
+        if names[j] in map(plain_name, cells):
+            raise InputError(f"{place(names[j])} is given, and its distribution is asked for")
+        found = model.layout_.columns[j]
+        if found.family == "ignored":
+            raise InputError(f"{place(found.name)} is ignored by the model: it {found.why}")
+        allowed = None if y is None else self._allowed([y])
+        answer = distribution([model], self._given(cells), allowed, j)
+        if isinstance(answer, OfLevels):
+            return dict(zip(found.levels, answer.p[0].tolist(), strict=True))
+        return Distribution(answer, found.kind)
+
+    def _given(self, given: Mapping[Any, Any]) -> Encoded:
+        """One row with the given cells, and no others."""
+        layout = self._joint().layout_
+        row = {layout.columns[self._place_of(name)].name: cell for name, cell in given.items()}
+        nothing = {column.name: None for column in layout.columns}
+        encoded = Encoded.read(layout.named_by_keys(), [nothing | row])._replace(layout=layout)
+        for j, column in enumerate(layout.columns):
+            known = column.family == "ignored" or encoded.has(j)
+            if row.get(column.name) is not None and not known:
+                what = "level" if column.family in CODED else "cell"
+                raise InputError(f"{place(column.name)} has no {what} {row[column.name]!r}")
+        return encoded
+
+    def _place_of(self, name: Any) -> int:
+        names = [column.name for column in self._joint().layout_.columns]
+        if plain_name(name) not in names:
+            raise InputError(f"the model has no column {name!r}; there are: {names[:20]}")
+        return names.index(plain_name(name))
+
+    def _allowed(self, y: Any) -> np.ndarray | None:
+        """Which classes each row may have, (n, K)."""
+        if y is None:
+            return None
+        classes = self._joint().classes_
+        y, named = _input.read_y(y, len(y), needed=False)
+        if named is not None:
+            y = _input.spread_over(y, named, classes)
+        targets = _input.encode(y, classes)
+        unknown = np.flatnonzero(targets.codes == UNKNOWN)
+        if len(unknown):
+            raise InputError(
+                f"y has {y.tolist()[unknown[0]]!r}, which is no class; there are: "
+                f"{classes.tolist()[:20]}"
+            )
+        allowed = targets.even_shares(len(classes)) > 0.0
+        return allowed | ~targets.labelled[:, None]
+
+    # --- doubts -----------------------------------------------------------------------------------
+
+    @by_partition()
+    @reads
+    def score_samples(self, X):
+        """``ln p(x)`` of each row: low for rows unlike those of the training.
+
+        It is that of `density_`, or of the model that classifies where there is none.
+        """
+        return self._joint().score_samples(X)
+
+    @reads
+    def outliers(self, X, rate=0.01):
+        """Which rows are unlike those of the training.
+
+        The threshold is that of rows which were held out: about a share `rate` of rows like those
+        of the training is below it. It takes about ``1 / rate`` rows in `fit` to be exact.
+
+        Parameters
+        ----------
+        X : table
+        rate : float, default=0.01
+            The share of usual rows that may be called outliers. A larger one finds more.
+
+        Returns
+        -------
+        array of bool, of shape (n_samples,)
+        """
+        _input.check_share("rate", rate)
+        return self.score_samples(X) < self._usual().threshold(rate)
+
+    @reads
+    def strangeness(self, X):
+        """How much stranger than usual each cell is, given the other cells of its row.
+
+        It is ``-ln p(cell | the other cells)``, in nats, minus what that is on average for the
+        column in rows that were held out. The columns with the largest numbers make the row one of
+        the `outliers`.
+
+        Parameters
+        ----------
+        X : table
+
+        Returns
+        -------
+        array of shape (n_samples, n_features)
+            0 for missing cells.
+        """
+        model, usual = self._joint(), self._usual()
+        found = surprises(model, Encoded.read(model.layout_, X)) - usual.by_column
+        return np.nan_to_num(found)
+
+    def _usual(self) -> Usual:
+        check_is_fitted(self)
+        if self._fitted.usual is None:
+            raise AttributeError("nothing was held out: use fit, with density=True, not a stream")
+        return self._fitted.usual

@@ -1,0 +1,78 @@
+"""Rows unlike those of the training, and the columns that make them so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from .._checks import check_array, demand
+from .._kinds import savable
+from ._tables import Encoded, without_each
+
+_FOLDS = 5
+_ENOUGH = 5000  # rows of which one fold is enough
+_KEPT = 10_000  # scores
+_TYPICAL = 300  # rows whose columns are looked at one by one
+_CELLS = 20_000_000  # cells that this may take: a row is looked at once without each column
+_AT_ONCE = 4096  # rows to score at a time
+
+
+@savable
+@dataclass
+class Usual:
+    """What a density says of rows that it was not trained on."""
+
+    scores: np.ndarray  # (rows,) ln p(x), in order
+    by_column: np.ndarray  # (columns,) mean -ln p(cell | the other cells); 0 if there are too many
+
+    @classmethod
+    def learn(
+        cls, train: Callable[[Any, Any], Any], rows: Encoded, weights: np.ndarray, seed: int
+    ) -> Usual:
+        """Hold out one part of the rows after the other; of many rows, one part only."""
+        rng = np.random.RandomState(seed)
+        own = rng.permutation(np.flatnonzero(weights > 0))
+        folds = min(_FOLDS, len(own))
+        some = min(_TYPICAL, _CELLS // rows.shape[1] ** 2) // max(folds, 1)
+        scores, cells = [np.empty(0)], [np.full((1, rows.shape[1]), np.nan)]
+        for fold in range(folds if folds > 1 and len(own) < _ENOUGH else min(folds - 1, 1)):
+            held = own[fold::folds]
+            kept = np.setdiff1d(own, held)
+            density = train(kept, rows.take(kept))
+            scores.append(density.score_samples(rows.take(held)))
+            cells.append(surprises(density, rows.take(held[:some])))
+        found, seen = np.sort(np.concatenate(scores)), np.concatenate(cells)
+        places = np.unique(np.linspace(0, len(found) - 1, min(len(found), _KEPT)).astype(int))
+        counts = (~np.isnan(seen)).sum(axis=0)
+        return cls(found[places], np.nansum(seen, axis=0) / np.maximum(counts, 1))
+
+    def threshold(self, rate: float) -> float:
+        """The ln p(x) below which such a share of usual rows is."""
+        place = rate * (len(self.scores) + 1) - 1.0
+        if place < 0.0:  # too few rows to tell: what is stranger than all of them
+            return float(self.scores[0])
+        return float(np.interp(place, np.arange(len(self.scores)), self.scores))
+
+    def check(self, n_columns: int) -> None:
+        """Refuse what cannot have been learnt; it may come from anywhere."""
+        scores = self.scores
+        check_array("usual scores", scores, (len(scores),))
+        demand((np.diff(scores) >= 0).all(), "usual scores are in no order")
+        check_array("usual cells", self.by_column, (n_columns,))
+
+
+def surprises(density: Any, rows: Encoded) -> np.ndarray:
+    """-ln p(cell | the other cells of the row), (rows, columns); NaN for missing cells."""
+    model, found = density.learner_.model, [np.empty((0, rows.shape[1]))]
+    step = max(_AT_ONCE // (rows.shape[1] + 1), 1)
+    for first in range(0, rows.shape[0], step):
+        some = rows.take(slice(first, first + step))
+        views, there = without_each(some)
+        scores = logsumexp(density._engine().score(model, views.view()), axis=1)
+        scores = scores.reshape(rows.shape[1] + 1, -1).T
+        found.append(np.where(there, scores[:, :-1] - scores[:, -1:], np.nan))
+    return np.concatenate(found)

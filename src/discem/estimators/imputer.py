@@ -1,0 +1,224 @@
+"""Missing cells filled in, as a step of scikit-learn's pipelines."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+
+from .._checks import check_plain, demand
+from .._kinds import savable
+from ..exceptions import OptionError
+from ..io.frames import check_table
+from ..io.tables import Layout
+from . import _input
+from ._impute import check_how, impute
+from ._tables import Encoded, prior_of
+from ._threads import Shared, reads, writes
+from .mixture import MixtureClassifier
+
+# Mixtures take turns: few components that each have a covariance, and more that share one.
+_TURNS = (("full", 1.0), ("tied", 2.5))
+_LARGEST = 10_000  # numbers of covariances, from which training takes too long
+
+
+@savable
+class TableImputer(_input.Named, Shared, TransformerMixin, BaseEstimator):
+    """Fill in the missing cells of a table from a mixture of all its columns.
+
+    A missing cell is filled from its distribution given the cells of the row that are there. Data
+    frames, arrays and lists of dicts come back as they were, with their types and index. Nothing
+    needs to be scaled or encoded.
+
+    Parameters
+    ----------
+    how : {"mean", "mode", "draw"}, default="mean"
+        What `transform` fills in: the mean (of categories, which have none, the most probable one),
+        the most probable value, or a random draw. "mode" and "draw" keep whole numbers whole.
+    n_mixtures : int, default=4
+        How many mixtures are averaged. More are better and slower.
+    n_components : int, default=8
+        Components of the first mixture. Every second mixture has 2.5 times as many, which share one
+        covariance.
+    families : "auto", name, or dict from column to name, default="auto"
+        What the columns are, see `TableClassifier`. Give "categorical" for numbers that stand for
+        categories: they are then filled with the most probable one.
+    max_iter : int, default=30
+        Steps of each mixture at most.
+    tol : float or None, default=1e-3
+        See `MixtureClassifier`.
+    n_jobs : int or None, default=None
+        Threads to train with.
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    mixtures_ : list of MixtureClassifier
+    families_ : dict from column to str
+        What each column was taken for, and why.
+    n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Examples
+    --------
+    >>> from discem import TableImputer
+    >>> rows = [{"size": float(i % 2), "sort": "ab"[i % 2]} for i in range(60)]
+    >>> imputer = TableImputer(random_state=0).fit(rows)
+    >>> imputer.transform([{"size": 1.0}, {"sort": "a", "size": 0.0}])
+    [{'size': 1.0, 'sort': 'b'}, {'sort': 'a', 'size': 0.0}]
+    """
+
+    def __init__(
+        self,
+        *,
+        how="mean",
+        n_mixtures=4,
+        n_components=8,
+        families="auto",
+        max_iter=30,
+        tol=1e-3,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.how = how
+        self.n_mixtures = n_mixtures
+        self.n_components = n_components
+        self.families = families
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    _attributes = ("mixtures_",)
+    mixtures_: list[MixtureClassifier]
+
+    @writes
+    def fit(self, X, y=None):
+        """Learn the joint distribution of all columns.
+
+        Parameters
+        ----------
+        X : data frame (pandas, polars, pyarrow ..), list of dicts, or array
+            NaN, None and NA are missing cells.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        check_how(self.how, 1)
+        for name in ("n_mixtures", "n_components"):
+            if not _input.is_count(getattr(self, name)):
+                raise OptionError(f"{name}={getattr(self, name)!r} must be a whole number >= 1")
+        table = check_table(X)
+        layout = Layout.learn(table, self.families)
+        rows = Encoded.read(layout, table)
+        one_class = np.zeros(table.n_rows, dtype=np.int64)
+        rng, mixtures = check_random_state(self.random_state), []
+        for turn in range(self.n_mixtures):
+            mixture = self._new_mixture(turn, len(layout.numbers), int(rng.randint(2**31 - 1)))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                mixtures.append(mixture.fit(rows, one_class))
+        self.mixtures_ = mixtures
+        return self
+
+    def _new_mixture(self, turn: int, n_numbers: int, seed: int) -> MixtureClassifier:
+        wide = self.n_components * n_numbers**2 > _LARGEST
+        covariance, times = _TURNS[1 if wide else turn % len(_TURNS)]
+        return MixtureClassifier(
+            int(times * self.n_components),
+            families={},
+            covariance=covariance,
+            loss="nll",
+            prior=prior_of(1.0, covariance),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            n_jobs=self.n_jobs,
+            random_state=seed,
+        )
+
+    @reads
+    def transform(self, X):
+        """The table with its missing cells filled in.
+
+        A column that the imputer does not know stays as it is. So do the missing cells of a column
+        in which it never saw a cell, or a different text in every row.
+
+        Parameters
+        ----------
+        X : table as for `fit`
+
+        Returns
+        -------
+        table like X
+        """
+        check_is_fitted(self)
+        return self.impute(X, how=self.how, random_state=self.random_state)
+
+    @reads
+    def impute(self, X, how="mean", n_draws=1, random_state=None):
+        """The table filled in once, or `n_draws` times by draws.
+
+        Returns
+        -------
+        table like X, or a list of `n_draws` of them if there is more than one
+        """
+        check_is_fitted(self)
+        check_how(how, n_draws)
+        return impute(self.mixtures_, X, None, how, n_draws, check_random_state(random_state))
+
+    def get_feature_names_out(self, input_features=None):
+        """The names of the columns, which are those of the input."""
+        check_is_fitted(self)
+        return _check_feature_names_in(self, input_features)
+
+    @reads
+    def save(self, path) -> None:
+        """Write the imputer to a file that is safe to share; read it with `discem.load`."""
+        from ._files import save
+
+        check_is_fitted(self)
+        save(self, path)
+
+    def _check_fitted(self) -> None:
+        """Refuse what training cannot have left: the imputer may come from anywhere."""
+        check_plain("options", self.get_params(deep=False))
+        check_how(self.how, 1)
+        mixtures = self.mixtures_
+        demand(isinstance(mixtures, list) and len(mixtures) > 0, "it has no mixtures")
+        for mixture in mixtures:
+            demand(type(mixture) is MixtureClassifier, "one of its mixtures is none")
+            demand(hasattr(mixture, "layout_"), "it does not know its columns")
+            mixture._check_fitted()
+            same = mixture.layout_ == mixtures[0].layout_
+            demand(same, "its mixtures are not of the same columns")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "mixtures_")
+
+    @property
+    def families_(self) -> dict:
+        return self.mixtures_[0].families_
+
+    @property
+    def n_iter_(self) -> int:
+        return max(mixture.n_iter_ for mixture in self.mixtures_)
+
+    @property
+    def n_features_in_(self) -> int:
+        return self.mixtures_[0].n_features_in_
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        return self.mixtures_[0].feature_names_in_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags

@@ -1,5 +1,7 @@
 """What only a joint can do: laws of imputation, conditional draws, distributions and outliers."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -22,6 +24,7 @@ from discem.io.tables import Layout
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
+GOLDEN = [4.078958431502, 1.866517758982]
 NUMBERS = ["size", "price", "rain"]
 covariances = pytest.mark.parametrize("covariance", ["diag", "full", "tied"])
 
@@ -298,6 +301,25 @@ def test_files(table, model, imputer, tmp_path):
     model.save(tmp_path / "model.skops")
     again = discem.load(tmp_path / "model.skops")
     np.testing.assert_array_equal(again.strangeness(X), model.strangeness(X))
+
+
+def golden_rows():
+    """Rows of arithmetic alone: the same everywhere."""
+    i = np.arange(60)
+    sizes = np.where(i % 7 == 3, None, (i * 37 % 60) / 10.0)
+    sorts = np.where(i % 5 == 2, None, np.where(i * 37 % 60 > 30, "large", "small"))
+    return [
+        {name: cell for name, cell in (("size", size), ("sort", sort)) if cell is not None}
+        for size, sort in zip(sizes, sorts, strict=True)
+    ]
+
+
+def test_the_golden_file_of_the_imputer():
+    """It was made by `TableImputer(n_mixtures=2, max_iter=5, random_state=0)`, of these rows."""
+    imputer = discem.load(Path(__file__).parent / "golden" / "imputer.skops")
+    filled = imputer.transform(golden_rows())
+    assert filled[2] == {"size": 1.4, "sort": "small"}
+    np.testing.assert_allclose([filled[3]["size"], filled[10]["size"]], GOLDEN, rtol=1e-9)
 
 
 def test_pipelines(table, imputer):

@@ -22,7 +22,7 @@ from ._threads import Shared, reads, writes
 from .mixture import MixtureClassifier
 
 # Mixtures take turns: few components that each have a covariance, and more that share one.
-_TURNS = (("full", 1.0), ("tied", 2.5))
+_TURNS, _WIDE = (("full", 1.0), ("tied", 2.5)), ("tied", 5.0)
 _LARGEST = 10_000  # numbers of covariances, from which training takes too long
 
 
@@ -43,7 +43,8 @@ class TableImputer(_input.Named, Shared, TransformerMixin, BaseEstimator):
         How many mixtures are averaged. More are better and slower.
     n_components : int, default=8
         Components of the first mixture. Every second mixture has 2.5 times as many, which share one
-        covariance.
+        covariance. Where columns of numbers are many, all mixtures have five times as many, which
+        share one.
     families : "auto", name, or dict from column to name, default="auto"
         What the columns are, see `TableClassifier`. Give "categorical" for numbers that stand for
         categories: they are then filled with the most probable one.
@@ -128,7 +129,7 @@ class TableImputer(_input.Named, Shared, TransformerMixin, BaseEstimator):
 
     def _new_mixture(self, turn: int, n_numbers: int, seed: int) -> MixtureClassifier:
         wide = self.n_components * n_numbers**2 > _LARGEST
-        covariance, times = _TURNS[1 if wide else turn % len(_TURNS)]
+        covariance, times = _WIDE if wide else _TURNS[turn % len(_TURNS)]
         return MixtureClassifier(
             int(times * self.n_components),
             families={},

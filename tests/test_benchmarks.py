@@ -73,6 +73,17 @@ def test_missing_writes_figures_by_share(tmp_path):
         assert figures["accuracy"][0] > 0.9 > figures["accuracy"][-1]  # it is harder with less
 
 
+def test_impute_judges_all_methods_on_the_same_cells(tmp_path):
+    out = tmp_path / "impute.json"
+    names = ["discem", "mean, mode"]
+    options = ["--sets", "iris", "--splits", "1", "--methods", *names, "--json", out]
+    printed = run("impute.py", *options)
+    results = json.loads(out.read_text())["results"]
+    ours, mean = (results[name]["iris"][0]["rmse"] for name in names)
+    assert all(name in printed for name in names)
+    assert max(ours) < 0.9 < min(mean)
+
+
 def test_holes_are_as_many_as_asked_and_rows_keep_their_labels(benchmarks):
     spec = importlib.util.spec_from_file_location("holes", BENCHMARKS / "missing.py")
     missing = importlib.util.module_from_spec(spec)

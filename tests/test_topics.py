@@ -364,7 +364,7 @@ def test_names_of_words_and_columns():
     best = model.topics_[1, 1].argsort()[::-1][:3]
     assert model.top_words("birch", 1, 3) == [f"w{j}" for j in best]
     assert model.get_feature_names_out().tolist()[:3] == ["ash_0", "ash_1", "birch_0"]
-    with pytest.raises(InputError, match="not a class"):
+    with pytest.raises(InputError, match="there is no class 'oak'"):
         model.top_words("oak", 0)
     with pytest.raises(InputError, match="topic=2"):
         model.top_words("ash", 2)

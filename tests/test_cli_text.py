@@ -1051,7 +1051,7 @@ def test_commands_of_the_page_run(good, tmp_path, monkeypatch):
     for name in ("adult.csv", "adult-test.csv", "new.csv"):
         header = "person,age,education_num,fnlwgt,class"
         Path(name).write_text("\n".join([header, *adults]) + "\n")
-    monkeypatch.setattr("discem.estimators.table._SIZES", (1,))  # trials take their time
+    monkeypatch.setattr("discem.estimators._candidates._kinds", lambda sizes: ())  # quick choices
     monkeypatch.setattr("discem.estimators.table._STRENGTHS", (1.0,))
     blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
     commands = [line for block in blocks for line in block.splitlines()]

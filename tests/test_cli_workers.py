@@ -103,7 +103,9 @@ def test_tables_are_read_as_they_are_without_workers(tmp_path, good, at, kind):
     names = write_tables(tmp_path, kind, rows)
     here = good("fit", names, *TABLE, "-o", tmp_path / "here")
     there = good("fit", names, *TABLE, *at, "-o", tmp_path / "there")
-    assert there.replace("there", "here") == here
+    # the temperature is that of an average of models here, and of a single one there
+    same = there.replace("there", "here").partition("temperature")[0]
+    assert same == here.partition("temperature")[0]
     one, other = load(tmp_path / "here"), load(tmp_path / "there")
     assert one.families_ == other.families_
     assert other.roles_ == {"target": "out", "id": "name"}

@@ -322,7 +322,7 @@ def test_parts_of_large_data_leave_time_for_all_rows(loss, most):
     start.set_params(batch_size=len(y)).fit(X, y)
     rows = Data(model._rows(X), labels(y), np.ones(len(y)))
     now, then = (each.learner_.objective(rows, np.arange(9000)).value for each in (model, start))
-    assert now < then or (most == 1 and now == then)
+    assert now < then or (now == then and (most == 1 or loss == "hinge"))
 
 
 @every_model

@@ -144,6 +144,14 @@ def candidates(
             best = yield options
 
 
+def how_many(sizes: Sizes, readings: Readings, fixed: Options) -> int:
+    """How many candidates there are at most."""
+    ways = [
+        way for way in (*_kinds(sizes), *_variations(readings)) if not fixed.keys() & way.keys()
+    ]
+    return 1 + sum(sizes.takes(DEFAULTS | fixed | way) for way in ways)
+
+
 def _kinds(sizes: Sizes) -> Iterator[Options]:
     """What is modelled, by which loss, with how many components."""
     for size, loss in ((3, "ncll"), (1, "ncll"), (3, "nll"), (1, "nll")):

@@ -86,8 +86,9 @@ n_features_in_, feature_names_in_ : as in scikit-learn
 n_iter_ : int
     Epochs done (batches, for `partial_fit`).
 history_ : list of dicts
-    Per epoch: the loss trained on, `nll`, `ncll`, `hinge` and `accuracy`, all progressive (from the
-    scores taken before each update); `validation_*` and `rescored_*` where asked for; `step`, the
+    Per epoch: the loss trained on (of hinge a soft one, where steps take several rows), `nll`,
+    `ncll`, `hinge` and `accuracy`, all progressive (from the scores taken before each update);
+    `validation_*` and `rescored_*` where asked for; `step`, the
     share of `shortened` steps, `seconds`. For words also `perplexity`. Where parameters are
     averaged, `objective`: mean loss and penalty, a row, of the average. `went_back` where an epoch
     ended above the start, so that training went back there and shortened its steps. On workers,

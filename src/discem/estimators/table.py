@@ -22,7 +22,7 @@ from ..losses import NLL, resolve_loss
 from . import _input
 from ._answers import Answers
 from ._average import Member, best_of, check_members, dealt, explained, log_proba
-from ._candidates import DEFAULTS, HIDDEN, STREAM, Readings, Sizes, candidates, loss_of
+from ._candidates import DEFAULTS, HIDDEN, STREAM, Readings, Sizes, candidates, how_many, loss_of
 from ._choice import Choice, Chooser, Mark, Options, Result, less_surprised, of_all_classes
 from ._explain import Explanation
 from ._folds import Split, check_cv, splits
@@ -554,11 +554,11 @@ class TableClassifier(Answers, Preset):
                 self.chosen_["temperature"] = self._temperature_of(mark)
 
         sizes = Sizes.of(readings, codes[(codes >= 0) & (weights > 0)], most)
+        fixed = {name: value for name, value in self._fixed().items() if name in DEFAULTS}
         chooser = Chooser(
             parts, train, score, less_surprised, keep,
-            of=24, verbose=self.verbose, all_models=average > 1,
+            of=how_many(sizes, readings, fixed), verbose=self.verbose, all_models=average > 1,
         )  # fmt: skip
-        fixed = {name: value for name, value in self._fixed().items() if name in DEFAULTS}
         chooser.best_of(candidates(sizes, readings, fixed, chooser.results))
         self.chosen_["held_out"] = chooser.held_out
         self._fitted.choice = chooser.choice()

@@ -236,8 +236,8 @@ def plot_explanation(
     >>> rows = [{"size": 1.0 + i % 3, "kind": "ab"[i % 2]} for i in range(60)]
     >>> model = TableClassifier(random_state=0).fit(rows, [row["kind"] + "!" for row in rows])
     >>> figure = plot_explanation(model.explain(rows[0]), cells=rows[0])
-    >>> len(figure.axes[0].patches)  # two columns, the intercept, and all of it
-    4
+    >>> len(figure.axes[0].patches)  # two columns, the average, the intercept, and all of it
+    5
     """
     parts = {name: part for name, part in why.against(label, other) if abs(part) > _NOTHING}
     one, two = (_place(why, each, place) for place, each in enumerate((label, other), start=1))

@@ -209,7 +209,7 @@ def test_threads_are_as_good_on_text(name):
         (texts, y), (fresh, own) = load_text(name, None), load_text(name, None, "test")
     except DataNotFoundError:
         pytest.skip("no data")
-    options = {"loss": "ncll", "weighting": "tfidf", "temperature": 1.0, "max_iter": 5}
+    options = {"loss": "ncll", "weighting": "tfidf", "temperature": 1.0, "max_iter": 8}
     accuracy = [
         TextClassifier(n_jobs=jobs, random_state=0, **options).fit(texts, y).score(fresh, own)
         for jobs in (None, 8)

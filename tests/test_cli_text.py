@@ -1052,7 +1052,7 @@ def test_commands_of_the_page_run(good, tmp_path, monkeypatch):
         header = "person,age,education_num,fnlwgt,class"
         Path(name).write_text("\n".join([header, *adults]) + "\n")
     monkeypatch.setattr("discem.estimators._candidates._kinds", lambda sizes: ())  # quick choices
-    monkeypatch.setattr("discem.estimators.table._STRENGTHS", (1.0,))
+    monkeypatch.setattr("discem.estimators._candidates._variations", lambda readings: ())
     blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
     commands = [line for block in blocks for line in block.splitlines()]
     assert len(commands) > 10

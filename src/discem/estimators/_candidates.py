@@ -21,7 +21,7 @@ _MANY = 100  # .. from 16 components on, and of each column where these are corr
 _CERTAIN = 0.01  # nats a row: nobody needs more
 _HOPELESS = 1.0  # standard errors behind the best: what is like it need not be tried
 _DEAR = 3e8  # products of a pass over correlated columns, which take too long
-_COPIES, _PATTERNS = 3, 60  # of rows, and of cells that are hidden, in such a pass
+_COPIES, _PATTERNS = 3, 300  # of rows, and of cells that are hidden, in such a pass
 
 DEFAULTS: Options = {
     "n_components": 3,

@@ -1,9 +1,12 @@
 """What all tests rely on."""
 
+import shutil
 import signal
 
 import exponential  # noqa: F401  a family that the package does not know: all laws hold for it, too
 import pytest
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so shells start jobs in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -50,3 +53,16 @@ def bad(run):
         return message.removeprefix("discem: ")
 
     return bad
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium, where one is installed."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found is None:
+        pytest.skip(f"no browser: none of {', '.join(BROWSERS)} is on the path")
+    with playwright.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()

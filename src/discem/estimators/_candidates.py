@@ -15,7 +15,7 @@ from ._tables import Encoded
 
 HIDDEN = 0.8  # the largest share of a row's cells that training hides by default
 _STRENGTHS = (0.25, 4.0)  # of priors, beside 1
-_SIZES = (8, 16, 32)  # of the components of a class, beside 3 and 1
+_SIZES = {8: 3, 16: 8, 32: 16}  # of a class, beside 3 and 1; where so many are best so far
 _MEMBERS = 2  # rows that a component should have, to be tried at all
 _MANY = 100  # .. from 16 components on, and of each column where these are correlated, one
 _CERTAIN = 0.01  # nats a row: nobody needs more
@@ -135,11 +135,9 @@ def candidates(
             generative = isinstance(loss_of(options["loss"]), NLL)
             if options in seen or not sizes.takes(options) or (generative and "hide" in way):
                 continue
-            if (
-                way.keys() == {"n_components"}
-                and 2 * best.options["n_components"] < way["n_components"] - 2
-            ):
-                continue  # half as many were no better than fewer
+            least = _SIZES[way["n_components"]] if way.keys() == {"n_components"} else 0
+            if best.options["n_components"] < least:
+                continue
             seen.append(options)
             best = yield options
 

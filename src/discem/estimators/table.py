@@ -525,10 +525,8 @@ class TableClassifier(Answers, Preset):
         labelled = int(np.count_nonzero((codes >= 0) & (weights > 0)))
         average = 1 if on_workers and self.average == "auto" else self.average
         average = _MOST if average == "auto" else average
-        folds, share = (
-            _FOLDS if average > 1 and labelled <= _FOLDED else None,
-            self.validation_fraction,
-        )
+        folds = _FOLDS if average > 1 and labelled <= _FOLDED else None
+        share = self.validation_fraction
         parts = splits(codes, weights, rng, cv=self.cv, folds=folds, fraction=share, most=most)
         if not parts:
             return alone
@@ -568,7 +566,9 @@ class TableClassifier(Answers, Preset):
         best = best_of(chooser.results, 1 if enough else max(average // 2, 1))
         self._fitted.choice = chooser.choice(_weights(chooser, best))
         seen = min(np.count_nonzero(part.weights) for part in parts) / np.count_nonzero(weights)
-        if len(parts) > 1 and seen >= _KEPT and self._know_all(chooser, classes):
+        models = best[0][0].models  # those of other candidates have seen the same rows
+        complete = all(np.array_equal(model.classes_, classes) for model in models)
+        if len(parts) > 1 and seen >= _KEPT and complete:
             counts = np.bincount(codes[codes >= 0], weights[codes >= 0])
             self._keep_models(dealt(best, average), counts)
             return []
@@ -576,11 +576,6 @@ class TableClassifier(Answers, Preset):
 
     def _temperature_of(self, mark: Mark) -> float:
         return mark.safe_temperature if self.temperature == "auto" else float(self.temperature)
-
-    def _know_all(self, chooser: Chooser, classes: np.ndarray) -> bool:
-        """Whether every model of a part was trained on all classes."""
-        models = [model for result in chooser.results for model in result.models]
-        return all(np.array_equal(model.classes_, classes) for model in models)
 
     def _keep_models(self, models: list[tuple[Result, Any, float]], class_count) -> None:
         """Let models of the choice be the members: all together, they have seen all rows."""

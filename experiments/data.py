@@ -55,9 +55,9 @@ def report(results: dict[str, dict]) -> Report:
             "of WebKB that have no word; they are here, and classified by the class prior.",
             "imdb are the paper's 50 000 reviews with the list of words that came with them, where "
             "it lies beside the data, split into as many as the paper has but not into the same "
-            "ones: the choice is ours. amazon14 stands in for Amazon12, which is thirteen times as "
-            "large and could not be had. Cade could not be had either; put into the data folder, "
-            "it is used.",
+            "ones: the choice is ours. amazon14, reviews of 2014, stands for Amazon12, reviews of "
+            "2012, which is thirteen times as large and could not be had. Cade could not be had "
+            "either; put into the data folder, it is used.",
         ],
     )
 

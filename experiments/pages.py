@@ -45,10 +45,13 @@ def markdown(columns: list[str], lines: list[list[str]]) -> str:
 
 def claims(results: Path) -> str:
     found = [claim for name in OF_PAPER for claim in read(results, name)["claims"]]
-    papers = [claim["holds"] for claim in found if not claim["ours"]]
+    papers = [claim for claim in found if not claim["ours"]]
     ours = [claim["holds"] for claim in found if claim["ours"]]
+    agree = sum(claim["holds"] for claim in papers)
+    undecided = sum(bool(claim["undecided"]) for claim in papers)
     return (
-        f"{sum(papers)} of the paper's {len(papers)} claims agree with our results. We add "
+        f"{agree} of the paper's {len(papers)} claims agree with our results, "
+        f"{len(papers) - agree - undecided} differ, and {undecided} cannot be decided here. We add "
         f"{len(ours)} claims about the same figures, and {sum(ours)} of them hold.\n"
     )
 
@@ -74,7 +77,7 @@ def topics(results: Path) -> str:
         "NLL": "NLL-LDA, discem's defaults",
         "NCLL": "NCLL-LDA, discem's defaults",
         "hinge": "Hinge-LDA, discem's defaults",
-        "supervised LDA": "sLDA (tomotopy)",
+        "supervised LDA": "sLDA, 50 topics (tomotopy)",
     }
     lines = []
     for data, name in {"WebKB": "WebKB", "Reuters R8": "R8"}.items():

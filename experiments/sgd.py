@@ -149,9 +149,9 @@ def report(results: dict[str, dict]) -> Report:
             "Epochs until half a point from the best are a noisy figure: the best is the highest "
             "of fifty test accuracies, seeds differ by several epochs, and the IMDB has one run. "
             "Differences of an epoch or two between methods are within that spread.",
-            "Amazon14 stands in for Amazon12, which could not be had: same kind, a thirteenth of "
-            "the size. The IMDB has the paper's vocabulary and sizes, the choice of test documents "
-            "is ours. There are 3 000, which leaves a standard error of 0.6 points.",
+            "Amazon reviews of 2014 stand for those of 2012, which could not be had: same kind, a "
+            "thirteenth of the size. The IMDB has the paper's vocabulary and sizes, the choice of "
+            "test documents is ours. There are 3 000, which leaves a standard error of 0.6 points.",
         ],
     )
 
@@ -190,7 +190,7 @@ def claims(places: list, found: dict, line: dict) -> list[Claim]:
                 mnb.closeness(
                     f"{SETS[data]} {prior}",
                     [run["judged"] for run in found[loss, data, prior]],
-                    line[data][loss],
+                    [line[data][loss]],
                 )
                 for each, data in places
                 if each == loss

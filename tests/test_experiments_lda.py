@@ -65,15 +65,15 @@ def test_losses_are_of_the_model_at_the_end_of_an_epoch(data, way):
 def test_supervised_lda(data, monkeypatch):
     pytest.importorskip("tomotopy", reason="a peer: pip install tomotopy")
     monkeypatch.setattr(lda, "SLDA_SWEEPS", 50)
-    result = lda.supervised_lda("webkb", seed=0)
+    result = lda.supervised_lda("webkb", topics=50, seed=0)
     assert result["accuracy"] > 0.95
-    assert (result["way"], result["data"]) == ("slda", "webkb")
+    assert (result["way"], result["data"]) == ("slda-50", "webkb")
 
 
 def test_without_tomotopy(data, monkeypatch):
     monkeypatch.setitem(sys.modules, "tomotopy", None)
     with pytest.raises(study.NotPossibleError, match="pip install tomotopy"):
-        lda.supervised_lda("webkb", seed=0)
+        lda.supervised_lda("webkb", topics=50, seed=0)
 
 
 @pytest.mark.parametrize("script", [lda, losses])
@@ -84,7 +84,7 @@ def test_parts(script):
     assert {part.data for part in quick} == {("webkb",)}
     assert sum(part.cost for part in quick) < sum(part.cost for part in full) / 20
     per_seed = len(script.parts(study.Plan(seeds=2))) - len(script.parts(study.Plan(seeds=1)))
-    others = 2 * 2 * 2 + 2 if script is lda else 0  # lambdas, and supervised LDA
+    others = 2 * 2 * 2 + 2 * 3 if script is lda else 0  # lambdas, and supervised LDA
     assert per_seed == 2 * 2 * 3 + others  # ways, sets, losses
 
 
@@ -109,7 +109,7 @@ def accuracies(nll, ncll, hinge, slda=0.8):
         for loss, a in found.items()
         for seed, e in enumerate((-0.01, 0.01))
     }
-    return runs | {"slda": {"way": "slda", "data": "webkb", "accuracy": slda}}
+    return runs | {"slda": {"way": "slda-50", "data": "webkb", "accuracy": slda}}
 
 
 @pytest.mark.parametrize(
@@ -131,6 +131,16 @@ def test_claims_on_accuracy(results, holds):
     mean, low, high, starts = rows["NCLL-LDA, the paper's algorithm"]
     assert low < mean < high
     assert starts == 2
+
+
+@pytest.mark.parametrize("fewer, worse", [((0.79, 0.7), True), ((0.81, 0.7), False)])
+def test_fewer_topics_are_judged_one_by_one(fewer, worse):
+    results = accuracies(0.85, 0.86, 0.87) | {
+        f"slda-{topics}": {"way": f"slda-{topics}", "data": "webkb", "accuracy": accuracy}
+        for topics, accuracy in zip(lda.FEWER_TOPICS, fewer, strict=True)
+    }
+    claim = lda.report(results).claims[-1]
+    assert (claim.says, claim.holds()) == ("Supervised LDA with fewer topics is worse", worse)
 
 
 def curves(nll=(1.0, 0.9, 0.8), own=(1.0, 0.5, 0.1), before=1000.0, after=1050.0, low=800.0):

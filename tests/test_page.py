@@ -14,7 +14,7 @@ from discem.report.plots import save_figure, style
 NASTY = "<script>alert('no')</script> & \"so on\""
 
 
-def claim(says, seen, holds, ours=False):
+def claim(says, seen, holds, ours=False, undecided=""):
     return {
         "says": says,
         "where": "" if ours else "Section 4.1",
@@ -23,6 +23,7 @@ def claim(says, seen, holds, ours=False):
         "choices": "the margin is ours",
         "seen": seen,
         "holds": holds,
+        "undecided": undecided,
         "evidence": [],
     }
 
@@ -79,6 +80,7 @@ def page(tmp_path_factory, curves):
     claims = [
         claim("NCLL is better.", "It is.", True),
         claim(NASTY, "It is not.", False),
+        claim("Who knows.", "It may be.", False, undecided="the data could not be had"),
         claim("We add this.", "So it is.", True, ours=True),
     ]
     table = {
@@ -143,9 +145,10 @@ def test_experiments_come_in_order_and_parts(page):
 
 def test_claims_of_the_paper_and_ours_are_told_apart(page):
     html = page.read_text()
-    assert "1 of the paper’s 2 claims agree" in html
+    assert "1 of the paper’s 3 claims agree with what we see; 1 cannot be decided here." in html
+    assert "? not decidable here" in html and "The data could not be had" in html
     assert "1 of 1 claims about the same figures hold that are ours" in html
-    assert html.count("<dt>The paper says</dt>") == 2
+    assert html.count("<dt>The paper says</dt>") == 3
     assert html.count("<dt>Our claim</dt>") == 2
     assert "<dd>We add this.</dd>" in html
 
@@ -358,7 +361,7 @@ def test_figures_can_be_enlarged(view):
 def test_claims_stand_in_a_table_with_all_that_judges_them(view, width):
     tab = view(width=width)
     rows = tab.get_by_role("table", name="Claims of the paper").locator("tbody tr")
-    assert rows.count() == 2
+    assert rows.count() == 3
     first = rows.first
     for text in ("NCLL is better.", "Section 4.1", "It is.", "agrees", "It is above 2 %"):
         assert first.get_by_text(text, exact=False).first.is_visible()

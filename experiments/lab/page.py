@@ -23,6 +23,7 @@ from .markup import sentence, sortable_table, to_html
 from .svg import inline_svg
 
 Result = dict[str, Any]
+VERDICTS = {"agrees": "✓ agrees", "differs": "✗ differs", "undecided": "? not decidable here"}
 
 
 class ResultsError(DiscemError, ValueError):
@@ -138,7 +139,8 @@ def _scoreboard(results: Sequence[Result]) -> str:
     ]
     papers = [each for each in claims if not each[2]["ours"]]
     ours = [each for each in claims if each[2]["ours"]]
-    score = f"{_held(papers)} of the paper’s {len(papers)} claims agree with what we see."
+    agree = f"{_held(papers)} of the paper’s {len(papers)} claims agree with what we see"
+    score = f"{agree}{_open(papers)}."
     if not papers:
         score = "None of the paper’s experiments has been run."
     return (
@@ -149,7 +151,9 @@ def _scoreboard(results: Sequence[Result]) -> str:
         "can be held against our numbers is what it says, put here in our words. Each verdict "
         "follows from numbers that are stored beside this page, by the rule that stands beside it; "
         "where the paper leaves a setting or a margin open, the last column says what we chose. No "
-        "setting was chosen on test documents.</p>\n"
+        "setting was chosen on test documents. Two of the paper’s data sets could not be had: "
+        "Amazon reviews of 2014 stand for those of 2012, and Cade is left out unless the data "
+        "folder has it.</p>\n"
         + _claims_table(papers, "The paper says", "Claims of the paper")
         + (
             f"<p>{_held(ours)} of {len(ours)} claims about the same figures hold that are ours: "
@@ -166,6 +170,11 @@ def _held(claims: Sequence[tuple[Result, int, dict[str, Any]]]) -> int:
     return sum(claim["holds"] for _, _, claim in claims)
 
 
+def _open(claims: Sequence[tuple[Result, int, dict[str, Any]]]) -> str:
+    number = sum(bool(claim["undecided"]) for _, _, claim in claims)
+    return f"; {number} cannot be decided here" if number else ""
+
+
 def _claims_table(
     claims: Sequence[tuple[Result, int, dict[str, Any]]], says: str, label: str
 ) -> str:
@@ -177,6 +186,8 @@ def _claims_table(
         asked = f"<p>{sentence(claim['rule'])}</p>"
         if claim["choices"]:
             asked += f'<p class="choices">{sentence(claim["choices"])}</p>'
+        if claim["undecided"]:
+            asked += f'<p class="choices">{sentence(claim["undecided"])}</p>'
         cells = [
             sentence(claim["where"] or result["paper"]),
             to_html(claim["seen"]),
@@ -198,10 +209,13 @@ def _claims_table(
 
 
 def _verdict(claim: dict[str, Any]) -> str:
-    return f'<p class="verdict {_word(claim)}">{"✓" if claim["holds"] else "✗"} {_word(claim)}</p>'
+    kind = _kind(claim)
+    return f'<p class="verdict {kind}">{VERDICTS[kind]}</p>'
 
 
-def _word(claim: dict[str, Any]) -> str:
+def _kind(claim: dict[str, Any]) -> str:
+    if claim["undecided"]:
+        return "undecided"
     return "agrees" if claim["holds"] else "differs"
 
 
@@ -272,12 +286,13 @@ def _figure(folder: Path, result: Result) -> str:
             "We ask": claim["rule"],
             "We see": claim["seen"],
             "Whose choice": claim["choices"],
+            "Not decidable": claim["undecided"],
         }
         pairs = "".join(
             f"<dt>{name}</dt><dd>{sentence(text)}</dd>" for name, text in lines.items() if text
         )
         claims += (
-            f'<li id="{_claim_anchor(result, place)}" class="{_word(claim)}">{_verdict(claim)}'
+            f'<li id="{_claim_anchor(result, place)}" class="{_kind(claim)}">{_verdict(claim)}'
             f"<dl>{pairs}</dl></li>"
         )
     if not pictures:

@@ -81,7 +81,8 @@ class Claim:
     """A statement of the paper in our words, or one of ours, and the rule that judges it.
 
     It holds if all its evidence keeps its bounds. What the bounds are is said by `rule`, what the
-    numbers are by `shown`, and `form` is how they are written.
+    numbers are by `shown`, and `form` is how they are written. `undecided` says why a claim
+    cannot be decided: its evidence is shown, and decides nothing.
     """
 
     says: str
@@ -91,9 +92,11 @@ class Claim:
     where: str = ""  # in the paper; a claim that is in none of its sentences is ours
     choices: str = ""  # whose the settings and bounds are, where the paper leaves them open
     form: str = "+z.1f"
+    undecided: str = ""  # why it cannot be decided here
 
     def holds(self) -> bool:
-        return bool(self.evidence) and all(each.holds() for each in self.evidence)
+        decided = bool(self.evidence) and not self.undecided
+        return decided and all(each.holds() for each in self.evidence)
 
     def seen(self) -> str:
         """The evidence in words; what is out of bounds is marked."""
@@ -111,6 +114,7 @@ class Claim:
             "choices": self.choices,
             "seen": self.seen(),
             "holds": self.holds(),
+            "undecided": self.undecided,
             "evidence": [each._asdict() for each in self.evidence],
         }
 

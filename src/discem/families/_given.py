@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from .._arrays import namespace_of
 from ..io.rows import DenseRows
 from ._family import Block
-from ._patterns import Grouped, group
+from ._patterns import Grouped, Slab, group
 from ._wishart import definite
 
 FARTHEST = 1e60  # units: squares of squares of what is further out would overflow
@@ -17,13 +18,18 @@ LOG_ROOT = float(0.5 * np.log(2 * np.pi))
 
 
 class Solved(NamedTuple):
-    """Groups of rows beside the components."""
+    """What some patterns of cells make of the components."""
 
-    some: slice  # which groups
-    u: Any  # (G, K, size, d)
-    far: Any  # (G, K, size) (x - m)' u, the squared distance
-    inverse: Any  # (G, K, d, d)
-    log_det: Any  # (G, K)
+    slab: Slab
+    inverse: Any  # (P, K, d, d)
+    slope: Any  # (P, K, d) the inverse times the mean
+    log_det: Any  # (P, K)
+
+    def of_groups(self, numbers: Any) -> Any:
+        """Numbers of the patterns as those of their groups."""
+        own = self.slab.own
+        same = own.shape[0] == numbers.shape[0]
+        return numbers if same else namespace_of(numbers).take(numbers, own, axis=0)
 
 
 def covariances(block: Block) -> Any:
@@ -46,13 +52,15 @@ def conditionals(block: Block, rows: DenseRows) -> tuple[Any, Any, Any]:
     m = block.values["mean"].T
     means, spreads = [], []
     for solved in solve(block, batch):
-        there = batch.there[solved.some, :]
-        gone = 1.0 - there
-        expected = m[None, :, None, :] + solved.u @ S
-        cells = batch.cells[solved.some, ...][:, None, :, :]
-        means.append(xp.where(there[:, None, None, :] > 0, cells, expected))
+        gone = 1.0 - batch.there[solved.slab.patterns, :]
         spread = S - S @ solved.inverse @ S
-        spreads.append(spread * gone[:, None, :, None] * gone[:, None, None, :])
+        spread = spread * gone[:, None, :, None] * gone[:, None, None, :]
+        spreads.append(solved.of_groups(spread))
+        there = solved.of_groups(1.0 - gone)[:, None, None, :]
+        cells = batch.cells[solved.slab.groups, ...][:, None, :, :]
+        off = cells - m[None, :, None, :] * there
+        expected = m[None, :, None, :] + off @ solved.of_groups(solved.inverse @ S)
+        means.append(xp.where(there > 0, cells, expected))
     mean = xp.moveaxis(xp.concat(means, axis=0), 1, 2)
     K, d = mean.shape[2:]
     mean = xp.take(xp.reshape(mean, (-1, K, d)), batch.place, axis=0)
@@ -69,27 +77,14 @@ def log_units(block: Block) -> Any:
     return xp.where(varies, xp.log(one) + LOG_ROOT, xp.zeros_like(scale))
 
 
-def solve(block: Block, batch: Grouped) -> list[Solved] | Any:
-    """Solve for u, some groups at a time; what is worked out at once is kept for the next one."""
-    if batch.memo and batch.memo[0] is block.values:
-        return batch.memo[1]
+def solve(block: Block, batch: Grouped) -> Iterator[Solved]:
+    """What the patterns of a batch make of the components, some at a time."""
     d, K = block.values["mean"].shape
-    slabs = batch.slabs(K * d * d)
-    solved = (_solved(block, batch, some) for some in slabs)
-    if len(slabs) > 1:
-        return solved
-    batch.memo[:] = [block.values, list(solved)]
-    return batch.memo[1]
-
-
-def _solved(block: Block, batch: Grouped, some: slice) -> Solved:
-    """Some groups of rows, beside the components."""
-    xp, there = namespace_of(block.mass), batch.there[some, :]
-    inverse, log_det = inverses(xp.moveaxis(covariances(block), -1, 0), there)
-    m = block.values["mean"].T[None, :, None, :]
-    off = batch.cells[some, ...][:, None, :, :] - m
-    u = off @ inverse
-    return Solved(some, u, xp.sum(off * u, axis=-1), inverse, log_det)
+    xp, mean = namespace_of(block.mass), block.values["mean"].T[None, :, :, None]
+    covariance = xp.moveaxis(covariances(block), -1, 0)
+    for slab in batch.slabs(K * d * d):
+        inverse, log_det = inverses(covariance, batch.there[slab.patterns, :])
+        yield Solved(slab, inverse, (inverse @ mean)[..., 0], log_det)
 
 
 def inverses(covariance: Any, there: Any) -> tuple[Any, Any]:

@@ -6,9 +6,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import beside, namespace_of
+from .._arrays import beside, namespace_of, segment_sum
 
 _AT_ONCE = 1 << 22  # numbers of inverses to keep at a time
+
+
+class Slab(NamedTuple):
+    """Some of the patterns, and the groups of rows that have them."""
+
+    patterns: slice
+    groups: slice
+    own: Any  # (groups,) which of these patterns each group has
 
 
 class Grouped(NamedTuple):
@@ -18,16 +26,34 @@ class Grouped(NamedTuple):
     """
 
     cells: Any  # (G, size, d); zero for a missing cell, and in places without a row
-    there: Any  # (G, d) 1 for a cell that the rows of a group have, 0 for a missing one
+    there: Any  # (P, d) 1 for a cell that the rows of a pattern have, 0 for a missing one
+    first: np.ndarray  # (P + 1,) the first group of each pattern
     place: Any  # (n,) where each row is, of all G * size places
     row: Any  # (G * size,) the row of each place; n where there is none
     base: Any  # (n,) ln h(x): what all components share; None is 0
-    memo: list[Any]  # what was last worked out of it, and of which state
 
-    def slabs(self, size: int) -> list[slice]:
-        """Some groups at a time, of each of which so many numbers are kept."""
-        n_groups, most = self.there.shape[0], max(_AT_ONCE // max(size, 1), 1)
-        return [slice(i, min(i + most, n_groups)) for i in range(0, n_groups, most)]
+    @property
+    def pattern(self) -> Any:
+        """The pattern of each group, (G,)."""
+        sizes = np.diff(self.first)
+        return beside(np.repeat(np.arange(len(sizes)), sizes), self.cells)
+
+    def slabs(self, size: int) -> list[Slab]:
+        """Some patterns at a time, for each group of which so many numbers are kept."""
+        most, n_patterns, found, start = (
+            max(_AT_ONCE // max(size, 1), 1),
+            len(self.first) - 1,
+            [],
+            0,
+        )
+        while start < n_patterns:
+            end = int(np.searchsorted(self.first, self.first[start] + most, side="right")) - 1
+            end = max(end, start + 1)
+            own = np.repeat(np.arange(end - start), np.diff(self.first[start : end + 1]))
+            groups = slice(int(self.first[start]), int(self.first[end]))
+            found.append(Slab(slice(start, end), groups, beside(own, self.cells)))
+            start = end
+        return found
 
     def by_place(self, numbers: Any) -> Any:
         """Numbers of rows, (n, K), as those of places, (K, G, size); zero where there is no row."""
@@ -41,11 +67,18 @@ class Grouped(NamedTuple):
         xp, K = namespace_of(numbers), numbers.shape[0]
         return xp.take(xp.reshape(numbers, (K, self.row.shape[0])), self.place, axis=1).T
 
+    def by_pattern(self, numbers: Any, slab: Slab) -> Any:
+        """Numbers of the groups of a slab, the first axis, added up by pattern."""
+        if slab.groups.stop - slab.groups.start == slab.patterns.stop - slab.patterns.start:
+            return numbers
+        first = self.first[slab.patterns.start : slab.patterns.stop + 1] - slab.groups.start
+        return segment_sum(numbers, first)
+
 
 def group(values: np.ndarray, shift: Any, scale: Any, farthest: float, base: Any = None) -> Grouped:
     """Group the rows of a table in units of its columns; a column without a scale is not there."""
     xp = namespace_of(shift)
-    there, place, row = _arrange(np.isnan(values))
+    there, first, place, row = _arrange(np.isnan(values))
     varies = xp.isfinite(scale)
     factor = xp.where(varies, 1.0 / scale, xp.zeros_like(scale))
     units = (beside(values, shift) - shift) * factor
@@ -53,29 +86,30 @@ def group(values: np.ndarray, shift: Any, scale: Any, farthest: float, base: Any
     units = xp.where(xp.isnan(units), xp.zeros_like(units), units)
     units = xp.concat([units, xp.zeros_like(shift)[None, :]], axis=0)
     place, row = beside(place, shift), beside(row, shift)
-    size = row.shape[0] // there.shape[0]
-    cells = xp.reshape(xp.take(units, row, axis=0), (there.shape[0], size, values.shape[1]))
+    n_groups = int(first[-1])
+    cells = xp.take(units, row, axis=0)
+    cells = xp.reshape(cells, (n_groups, row.shape[0] // n_groups, values.shape[1]))
     there = beside(there.astype(np.float64), shift) * xp.astype(varies, shift.dtype)
     base = None if base is None else beside(base, shift)
-    return Grouped(cells, there, place, row, base, [])
+    return Grouped(cells, there, first, place, row, base)
 
 
-def _arrange(missing: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The cells of each group, the place of each row, and the row of each place."""
+def _arrange(missing: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The cells and the first group of each pattern, the place of each row, the row of each."""
     n = len(missing)
     if not missing.any():
-        return np.ones((1, missing.shape[1]), dtype=bool), np.arange(n), np.arange(n)
+        there = np.ones((1, missing.shape[1]), dtype=bool)
+        return there, np.array([0, 1]), np.arange(n), np.arange(n)
     packed = np.ascontiguousarray(np.packbits(missing, axis=1))
     keys = packed.view(np.dtype((np.void, packed.shape[1])))[:, 0]
     _, example, code, counts = np.unique(
         keys, return_index=True, return_inverse=True, return_counts=True
     )
     size = -(-n // len(counts))
-    groups = -(-counts // size)
-    first = np.cumsum(groups) - groups
+    first = np.concatenate([[0], np.cumsum(-(-counts // size))])
     order = np.argsort(code, kind="stable")
     rank = np.arange(n) - np.repeat(np.cumsum(counts) - counts, counts)
-    place, row = np.empty(n, dtype=np.int64), np.full(int(groups.sum()) * size, n)
+    place, row = np.empty(n, dtype=np.int64), np.full(int(first[-1]) * size, n)
     place[order] = first[code[order]] * size + rank
     row[place] = np.arange(n)
-    return np.repeat(~missing[example], groups, axis=0), place, row
+    return ~missing[example], first, place, row

@@ -5,7 +5,8 @@ columns. Of a row of which the cells o are there, ``u = S_oo^-1 (x_o - m_o)``, w
 missing cells, says everything: the score is ``-(x - m)' u / 2`` and more, the expected row is
 ``m + S u``, and with J = S_oo^-1 (and zeros) the expected scatter about the mean is
 ``S + S (u u' - J) S``. So gradients in m and S are u and (u u' - J) / 2. Rows that have the same
-cells share one J, see `_patterns`.
+cells share one J, see `_patterns`: scores are products of J with the squares x x' of rows, and sums
+of u u' are those of x x' between two J.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from ..priors import NormalWishart
 from ..projections import Check
 from . import _moments, _units, _wishart
 from ._family import Accepts, Block, Family, register
-from ._given import FARTHEST, LOG_ROOT, covariances, inverses, log_units, solve
+from ._given import FARTHEST, LOG_ROOT, covariances, inverses, log_units
 from ._missing import correlated
 from ._patterns import group
+from ._squares import distances, squared
 
 
 class NormalFamily(Family):
@@ -41,7 +43,9 @@ class NormalFamily(Family):
         return dense_rows(X)
 
     def read(self, block, rows: DenseRows):
-        return group(rows.values, block.fixed["shift"], block.fixed["scale"], FARTHEST, rows.base)
+        shift, scale = block.fixed["shift"], block.fixed["scale"]
+        grouped = group(rows.values, shift, scale, FARTHEST, rows.base)
+        return squared(grouped, block.values["mean"].shape[1])
 
     def table(self, block):
         """Theta = (S^-1 m, -S^-1 / 2), as rows want it that have all cells."""
@@ -53,38 +57,44 @@ class NormalFamily(Family):
         return xp.concat(theta, axis=0), None
 
     def scores(self, block, batch):
-        xp, unit = namespace_of(block.mass), log_units(block)
+        xp, unit, rows = namespace_of(block.mass), log_units(block), batch.rows
         parts = []
-        for solved in solve(block, batch):
-            normalizer = 0.5 * solved.log_det + (batch.there[solved.some, ...] @ unit)[:, None]
-            parts.append(xp.moveaxis(-0.5 * solved.far - normalizer[:, :, None], 1, 0))
-        a = batch.by_row(xp.concat(parts, axis=1))
-        return a if batch.base is None else a + batch.base[:, None]
+        for solved in batch.solved(block):
+            normalizer = (
+                0.5 * solved.log_det + (rows.there[solved.slab.patterns, :] @ unit)[:, None]
+            )
+            far = distances(block, batch, solved)
+            parts.append(-0.5 * far - solved.of_groups(normalizer)[:, :, None])
+        a = rows.by_row(xp.moveaxis(xp.concat(parts, axis=0), 1, 0))
+        return a if rows.base is None else a + rows.base[:, None]
 
     def expected(self, block, batch, weights, least=0.0):
         """Weighted sums of u, of u u' - J, and of weights."""
-        xp, by_place = namespace_of(weights), batch.by_place(weights)
+        xp, by_place = namespace_of(weights), batch.rows.by_place(weights)
+        mean = block.values["mean"].T
         sums: Any = 0.0
         products: Any = 0.0
-        for solved in solve(block, batch):
-            W = by_place[:, solved.some, :]
-            u = xp.moveaxis(solved.u, 1, 0)
-            K, places = u.shape[0], u.shape[1] * u.shape[2]
-            u = xp.reshape(u, (K, places, u.shape[-1]))
-            weighed = xp.reshape(W, (K, places, 1)) * u
-            mass = xp.sum(W, axis=2).T
-            sums = sums + xp.sum(weighed, axis=1)
-            products = products + xp.matrix_transpose(weighed) @ u
-            products = products - xp.sum(mass[:, :, None, None] * solved.inverse, axis=0)
+        for solved in batch.solved(block):
+            W = xp.moveaxis(by_place[:, solved.slab.groups, :], 0, 1)
+            mass, first, second = batch.sums(W, solved.slab)
+            off = first - mass[:, :, None] * mean
+            sums = sums + xp.sum((solved.inverse @ off[..., None])[..., 0], axis=0)
+            cross = off[..., None] * mean[:, None, :]
+            scatter = second - cross - mean[:, :, None] * first[:, :, None, :]
+            inverse = solved.inverse
+            inside = inverse @ scatter @ inverse - mass[:, :, None, None] * inverse
+            products = products + xp.sum(inside, axis=0)
         batch.memo.clear()
         return sums.T, xp.moveaxis(products, 0, -1), xp.sum(weights, axis=0)[None, :]
 
     def leverage(self, block, batch, weights, step, least=0.0):
         """D a_k / d r_k: the squared distance from a mean, half its square from a covariance."""
-        xp = namespace_of(block.mass)
-        far = xp.concat([xp.moveaxis(s.far, 1, 0) for s in solve(block, batch)], axis=1)
-        seen = xp.sum(batch.there, axis=1)[None, :, None]
-        return batch.by_row(0.5 * (xp.clip(far, None, 1e100) ** 2 + seen)) / step.counts(block.mass)
+        xp, rows = namespace_of(block.mass), batch.rows
+        far = [distances(block, batch, solved) for solved in batch.solved(block)]
+        far = xp.moveaxis(xp.concat(far, axis=0), 1, 0)
+        seen = xp.sum(rows.there, axis=1)
+        seen = xp.take(seen, rows.pattern, axis=0)[None, :, None]
+        return rows.by_row(0.5 * (xp.clip(far, None, 1e100) ** 2 + seen)) / step.counts(block.mass)
 
     def moved(self, block, found, step):
         landed = _wishart.land_check if isinstance(step.projection, Check) else _wishart.land_inside

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import count_true, namespace_of
+from .._arrays import count_true, namespace_of, segment_sum
 from . import _moments, _wishart
 from ._family import Block, register
 from ._given import FARTHEST, inverses, log_units
-from ._patterns import Grouped, group
+from ._patterns import Grouped, Slab, group
 from .normal import NormalFamily, moments, precisions
 
 
@@ -26,7 +26,11 @@ class Linear(NamedTuple):
     y: Any  # (G, size, d)
     base: Any  # (G, size) the score of a mean of 0
     far: Any  # (G, size) x' y
-    inverse: Any  # (G, d, d) S_oo^-1; None where that is too much to keep
+    inverse: Any  # (P, d, d) S_oo^-1; None where that is too much to keep
+
+    def of_groups(self, numbers: Any) -> Any:
+        """Numbers of the patterns as those of their groups."""
+        return namespace_of(numbers).take(numbers, self.rows.pattern, axis=0)
 
 
 class TiedFamily(NormalFamily):
@@ -41,10 +45,11 @@ class TiedFamily(NormalFamily):
         xp, fixed = namespace_of(block.mass), block.fixed
         grouped = group(rows.values, fixed["shift"], fixed["scale"], FARTHEST, rows.base)
         y, normalizers, kept = [], [], []
-        for some in grouped.slabs(rows.values.shape[1] ** 2):
-            inverse, log_det = _inverses(block, grouped, some)
-            y.append(grouped.cells[some, ...] @ inverse)
-            normalizers.append(0.5 * log_det + grouped.there[some, :] @ log_units(block))
+        for slab in grouped.slabs(rows.values.shape[1] ** 2):
+            inverse, log_det = _inverses(block, grouped, slab)
+            y.append(grouped.cells[slab.groups, ...] @ xp.take(inverse, slab.own, axis=0))
+            normalizer = 0.5 * log_det + grouped.there[slab.patterns, :] @ log_units(block)
+            normalizers.append(xp.take(normalizer, slab.own, axis=0))
             kept.append(inverse)
         y = xp.concat(y, axis=0)
         far = xp.sum(grouped.cells * y, axis=-1)
@@ -53,24 +58,24 @@ class TiedFamily(NormalFamily):
 
     def scores(self, block, batch):
         xp, mean = namespace_of(block.mass), block.values["mean"]
-        half = 0.5 * xp.sum(mean * _means(block, batch), axis=1)
+        half = batch.of_groups(0.5 * xp.sum(mean * _means(block, batch), axis=1))
         a = batch.y @ mean - half[:, None, :] + batch.base[:, :, None]
         a = batch.rows.by_row(xp.moveaxis(a, -1, 0))
         return a if batch.rows.base is None else a + batch.rows.base[:, None]
 
     def expected(self, block, batch, weights, least=0.0):
         """Weighted sums of ``S_oo^-1 (x_o - m_o)``, and of weights."""
-        xp, W = namespace_of(weights), batch.rows.by_place(weights)
+        xp, W, rows = namespace_of(weights), batch.rows.by_place(weights), batch.rows
         K, d, places = W.shape[0], batch.y.shape[-1], W.shape[1] * W.shape[2]
         sums = xp.reshape(W, (K, places)) @ xp.reshape(batch.y, (places, d))
-        by_group = xp.sum(W, axis=2).T[:, None, :]
-        sums = sums.T - xp.sum(by_group * _means(block, batch), axis=0)
+        by_pattern = segment_sum(xp.sum(W, axis=2).T, rows.first)[:, None, :]
+        sums = sums.T - xp.sum(by_pattern * _means(block, batch), axis=0)
         return sums, xp.sum(weights, axis=0)[None, :]
 
     def leverage(self, block, batch, weights, step, least=0.0):
         """D a_k / d r_k: the squared distance from the mean."""
         xp, mean = namespace_of(block.mass), block.values["mean"]
-        size = xp.sum(mean * _means(block, batch), axis=1)
+        size = batch.of_groups(xp.sum(mean * _means(block, batch), axis=1))
         far = batch.far[:, :, None] - 2.0 * (batch.y @ mean) + size[:, None, :]
         far = xp.moveaxis(xp.clip(far, 0.0, None), -1, 0)
         return batch.rows.by_row(far) / step.counts(block.mass)
@@ -159,18 +164,19 @@ class TiedFamily(NormalFamily):
         return np.asarray(X, dtype=np.float64)
 
 
-def _inverses(block: Block, rows: Grouped, some: slice) -> tuple[Any, Any]:
-    inverse, log_det = inverses(block.prior.covariance[None, ...], rows.there[some, :])
+def _inverses(block: Block, rows: Grouped, slab: Slab) -> tuple[Any, Any]:
+    covariance, there = block.prior.covariance[None, ...], rows.there[slab.patterns, :]
+    inverse, log_det = inverses(covariance, there)
     return inverse[:, 0, :, :], log_det[:, 0]
 
 
 def _means(block: Block, batch: Linear) -> Any:
-    """S_oo^-1 m_o of each group, (G, d, K)."""
+    """S_oo^-1 m_o of each pattern, (P, d, K)."""
     mean = block.values["mean"]
     if batch.inverse is not None:
         return batch.inverse @ mean
     slabs = batch.rows.slabs(mean.shape[0] ** 2)
-    parts = [_inverses(block, batch.rows, some)[0] @ mean for some in slabs]
+    parts = [_inverses(block, batch.rows, slab)[0] @ mean for slab in slabs]
     return namespace_of(mean).concat(parts, axis=0)
 
 

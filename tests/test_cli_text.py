@@ -29,7 +29,7 @@ from typer.testing import CliRunner
 import discem
 from discem import cli
 from discem.cli._interrupts import Interrupts, Stopped
-from discem.cli._predict import _output
+from discem.cli._output import opened
 from discem.cli._screen import Meter
 from discem.exceptions import DiscemError, ModelFileError
 from discem.report.evaluation import Evaluation
@@ -753,7 +753,7 @@ def test_a_full_standard_output_is_one_line(words, start, folder):
 
 def test_a_closed_standard_output_is_named(monkeypatch):
     monkeypatch.setattr(sys, "stdout", None)
-    with pytest.raises(DiscemError, match="standard output: it is closed"), _output(None):
+    with pytest.raises(DiscemError, match="standard output: it is closed"), opened(None):
         pytest.fail("there is nothing to write to")
 
 

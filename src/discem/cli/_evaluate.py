@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
+from warnings import catch_warnings
 
 import typer
 from rich.table import Table
 
 from ..exceptions import InputError, OptionError
-from ._models import check_options, class_names, is_table, load_model, refuse, scored
+from ._models import check_options, class_names, load_model, refuse
 from ._options import (
-    TABLES,
     AsJson,
     BatchSize,
     FamilyOf,
@@ -23,14 +24,17 @@ from ._options import (
     MaxSize,
     Target,
     TextColumn,
+    of_tables,
 )
+from ._reader import Reader, reader_of
 from ._screen import Meter, counted, one_line, screen, to_json
 from ._sources import Source
 from ._start import leaving_at_once
+from ._training import step_of
 
 if TYPE_CHECKING:
-    from .. import TextClassifier
-    from ..io.documents import Document
+    import numpy as np
+
     from ..report.evaluation import Evaluation
 
 _SHOWN_CONFUSIONS = 10
@@ -62,28 +66,21 @@ def evaluate(
     target: Target = None,
     cv: Annotated[
         int | None,
-        typer.Option(
+        of_tables(
+            "Without a model: hold out each of N parts of the rows in turn, and train on the "
+            "others.",
+            "N",
             "--cv",
             min=2,
-            metavar="N",
-            help="Without a model: hold out each of N parts of the rows in turn, and train on the "
-            "others.",
-            show_default=False,
-            rich_help_panel=TABLES,
         ),
     ] = None,
-    seed: Annotated[
-        int,
-        typer.Option(
-            min=0, max=2**32 - 1, metavar="N", help="Seed of --cv.", rich_help_panel=TABLES
-        ),
-    ] = 0,
+    seed: Annotated[int, of_tables("Seed of --cv.", "N", default=True, min=0, max=2**32 - 1)] = 0,
     id_column: IdColumn = None,
     ignore: Ignore = None,
     family: FamilyOf = None,
 ) -> None:
     """Compare predictions with the labels of documents, or rows, that were not trained on."""
-    of_text = {"--text-column": text_column, "--label-column": label_column}
+    text_flags = {"--text-column": text_column, "--label-column": label_column}
     of_cv = {"--id": id_column, "--ignore": ignore or None, "--family": family or None}
     accuracies: list[float] = []
     if cv is None:
@@ -93,28 +90,26 @@ def evaluate(
         source = Source.of(data, format, max_size)
         source.check(reads=[Path(model)])
         classifier = load_model(Path(model))
-        check_options(model, classifier, of_text, {"--target": target})
-        if is_table(classifier):
-            from ._evaluate_rows import evaluate_rows
-
-            result = evaluate_rows(classifier, source, target, batch_size)
-        else:
-            hint = f"{model} is a model of documents, not of tables"
-            documents = source.documents(text_column, label_column, hint)
-            result = _evaluate_documents(classifier, documents, batch_size)
+        table_flags = {"--target": target}
+        check_options(model, classifier, text_flags, table_flags)
+        hint = f"{model} is a model of documents, not of tables"
+        reader = reader_of(classifier, source, text_flags | table_flags, hint)
+        result = _score(reader, batch_size)
     else:
-        refuse(of_text, "is for documents, and --cv for tables")
+        refuse(text_flags, "is for documents, and --cv for tables")
         if target is None:
             raise OptionError("--cv is for tables: add --target NAME")
         source = Source.of([model, *(data or [])], format, max_size)
         source.check()
         with leaving_at_once:
-            from ._evaluate_rows import cross_validate
-            from ._tables import Roles, families_of
+            from .. import TableClassifier
+            from ._tables import Roles, Tables, families_of
 
-        roles = Roles.of(None, target, id_column)
-        families = families_of(family or [], ignore or [], roles)
-        result, accuracies = cross_validate(source, roles, families, cv, seed)
+        families = families_of(family or [], ignore or [], Roles.of({}, target, id_column))
+        new = partial(
+            TableClassifier, families=families or "auto", density=False, random_state=seed
+        )
+        result, accuracies = _cross_validate(Tables(source, new(), target, id_column), new, cv)
     if not result.documents:
         raise InputError(f"none of the {result.unlabelled:,} {result.noun}s has a label")
     if as_json:
@@ -124,16 +119,65 @@ def evaluate(
         _show_evaluation(result, accuracies)
 
 
-def _evaluate_documents(
-    model: TextClassifier, documents: Iterator[Document], batch_size: int
-) -> Evaluation:
+def _score(reader: Reader, size: int) -> Evaluation:
+    """How good the model of a reader is on what it reads."""
     from ..report.evaluation import Evaluation
 
-    result = Evaluation(class_names(model))
+    result = Evaluation(class_names(reader.model), reader.noun)
     with Meter() as meter:
-        for batch, log_proba in scored(model, documents, batch_size, meter):
-            result.add([label for label, _ in batch], log_proba)
+        for batch, log_proba in reader.scored(size, meter, "required"):
+            result.add(batch.labels, log_proba)
     return result
+
+
+def _cross_validate(
+    reader: Reader, new: Callable[..., Any], n: int
+) -> tuple[Evaluation, list[float]]:
+    """How good models are on rows that they were not trained on, and the accuracy of each."""
+    import numpy as np
+
+    from ..report.evaluation import Evaluation
+
+    with Meter(lines=True) as meter:
+        data = reader.whole(meter)
+        known = np.flatnonzero([label is not None for label in data.y])
+        y = np.array([data.y[row] for row in known], dtype=str)
+        classes = np.unique(y).tolist()
+        result, accuracies = Evaluation(classes, reader.noun), []
+        result.unlabelled = data.n - len(known)
+        for fold, (train, held) in enumerate(_folds(y, n, new().random_state), 1):
+            model = new(callback=partial(_tell, meter, f"part {fold} of {n}"))
+            with reader.warnings.told(), data.told(known[train]):
+                model.fit(data.X[known[train]], y[train])
+            with reader.warnings.told(), data.told(known[held]):
+                found = model.predict_log_proba(data.X[known[held]])
+            log_proba = np.full((len(held), len(classes)), -np.inf)
+            log_proba[:, np.searchsorted(classes, class_names(model))] = found
+            result.add(y[held].tolist(), log_proba)
+            right = np.array(classes)[log_proba.argmax(axis=1)] == y[held]
+            accuracies.append(float(right.mean()))
+    return result, accuracies
+
+
+def _folds(y: np.ndarray, n: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The rows to train on and those held out, n times, with all classes in each if possible."""
+    import numpy as np
+    from sklearn.model_selection import StratifiedKFold
+
+    *_, second, most = sorted(np.unique(y, return_counts=True)[1].tolist())
+    if most < n:
+        raise InputError(
+            f"--cv {n}: no class has more than {counted(most, 'row')}; use a smaller N"
+        )
+    if second < 2:
+        raise InputError(f"--cv {n}: all classes but one have a single row, which is too few")
+    with catch_warnings(action="ignore", category=UserWarning):  # of classes with fewer rows
+        parts = StratifiedKFold(n, shuffle=True, random_state=seed)
+        return list(parts.split(np.empty((len(y), 0)), y))
+
+
+def _tell(meter: Meter, part: str, _: Any, record: dict[str, Any]) -> None:
+    meter.tell(f"{part}, {step_of(record)}", None, record["loss"])
 
 
 def _show_evaluation(result: Evaluation, accuracies: list[float]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from math import exp, fsum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,30 +11,26 @@ import typer
 from rich.table import Table
 
 from ..exceptions import InputError, OptionError
-from ..io.documents import STDIN, guess_format
-from ._models import (
-    Asked,
-    check_options,
-    class_names,
-    find_class,
-    is_table,
-    load_model,
-)
+from ..io.documents import STDIN, Document, guess_format
+from ._documents import Texts
+from ._models import check_options, class_names, find_class, load_model
 from ._options import (
-    DOCUMENTS,
-    TABLES,
     AsJson,
     Format,
     LabelColumn,
     MaxSize,
     ModelFile,
     TextColumn,
+    of_tables,
+    of_text,
+    option,
 )
-from ._screen import one_line, screen, to_json
+from ._reader import Batch, reader_of
+from ._screen import Warnings, counted, one_line, screen, to_json
 from ._sources import Source
 
 if TYPE_CHECKING:
-    from .. import TextClassifier
+    from .. import Explanation, TextClassifier
 
 
 def explain(
@@ -47,34 +44,22 @@ def explain(
         ),
     ] = None,
     label: Annotated[
-        str | None, typer.Option(help="The class to explain.", show_default="the predicted one")
+        str | None, option("The class to explain.", default="the predicted one")
     ] = None,
     against: Annotated[
-        str | None, typer.Option(help="The class to compare it with.", show_default="the next best")
+        str | None, option("The class to compare it with.", default="the next best")
     ] = None,
-    top: Annotated[int, typer.Option(min=1, metavar="N", help="Words or columns to show.")] = 20,
+    top: Annotated[int, option("Words or columns to show.", "N", default=True, min=1)] = 20,
     format: Format = None,
     as_json: AsJson = False,
     max_size: MaxSize = 64,
-    words: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LABEL",
-            help="List the words of a class.",
-            show_default=False,
-            rich_help_panel=DOCUMENTS,
-        ),
-    ] = None,
+    words: Annotated[str | None, of_text("List the words of a class.", "LABEL")] = None,
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
     row: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="The row to explain, as predictions count them, from 1.",
-            show_default="all",
-            rich_help_panel=TABLES,
+        of_tables(
+            "The row to explain, as predictions count them, from 1.", "N", default="all", min=1
         ),
     ] = None,
 ) -> None:
@@ -86,26 +71,38 @@ def explain(
     if not is_text:
         source.check(reads=[model])
     classifier = load_model(model)
-    of_text = {"--words": words, "--text-column": text_column, "--label-column": label_column}
-    check_options(model, classifier, of_text, {"--row": row})
+    text_flags = {"--words": words, "--text-column": text_column, "--label-column": label_column}
+    check_options(model, classifier, text_flags, {"--row": row})
     if words:
         _show_words(classifier, words, top, as_json)
         return
-    if is_table(classifier):
-        from ._explain_rows import explained_rows
-
-        asked = explained_rows(classifier, source, row)
+    if is_text:
+        asked: Iterator[Batch] = iter([Texts([Document(None, source.data[0])], Warnings())])
     else:
         hint = f"{model} is a model of documents, not of tables"
-        documents = source.documents(text_column, label_column, hint, "optional")
-        texts = iter(source.data) if is_text else (document.text for document in documents)
-        asked = (Asked(classifier.explain(text), "word") for text in texts)
-    for each in asked:
-        record = _explain(classifier, each, label, against, top)
+        asked = reader_of(classifier, source, text_flags, hint).batches(1000)
+    for batch, i in _chosen(asked, row):
+        with batch.told():
+            explanation = classifier.explain(batch.one(i))
+        record = _record(classifier, explanation, batch, i, label, against, top)
         if as_json:
             typer.echo(to_json(record))
         else:
-            _show_explanation(record, each)
+            _show_explanation(record, batch, i)
+
+
+def _chosen(batches: Iterator[Batch], wanted: int | None) -> Iterator[tuple[Batch, int]]:
+    """All documents or rows, or the one of that number, from 1 on."""
+    done = 0
+    for batch in batches:
+        if wanted is None:
+            yield from ((batch, i) for i in range(len(batch)))
+        elif wanted <= done + len(batch):
+            yield batch, wanted - 1 - done
+            return
+        done += len(batch)
+    if wanted is not None:
+        raise InputError(f"--row {wanted}: there are only {counted(done, 'row')}")
 
 
 def _is_text(what: list[str]) -> bool:
@@ -118,13 +115,19 @@ def _named_like_file(word: str) -> bool:
     return is_name or os.path.isfile(word)  # also of a text too long for a name
 
 
-def _explain(
-    model: Any, asked: Asked, label: str | None, against: str | None, top: int
+def _record(
+    model: Any,
+    explanation: Explanation,
+    batch: Batch,
+    i: int,
+    label: str | None,
+    against: str | None,
+    top: int,
 ) -> dict[str, Any]:
-    names, explanation = class_names(model), asked.explanation
+    """An explanation as plain data."""
+    names, scores = class_names(model), explanation.scores
     if len(names) < 2:
         raise InputError(f"the model knows a single class, {names[0]!r}: nothing to set it against")
-    scores = explanation.scores
     ranked = [names[place] for place in (-scores).argsort()]
     label = label or next(name for name in ranked if name != against)
     against = against or next(name for name in ranked if name != label)
@@ -132,34 +135,38 @@ def _explain(
         raise OptionError(f"--label and --against are both {label!r}")
     one, other = find_class(model, label), find_class(model, against)
     parts = sorted(explanation.against(one, other), key=lambda part: -abs(part[1]))
-    if asked.cells is not None:  # of which those that the model does not look at add nothing
-        parts = [part for part in parts if part[1]]
+    cells = batch.cells(i)
+    if cells is None:
+        shown = [[word, float(part)] for word, part in parts]
+    else:  # columns that the model does not look at add nothing
+        shown = [[name, cells.get(name), float(part)] for name, part in parts if part]
     places = [names.index(label), names.index(against)]
     start = explanation.intercept[places]
-    return asked.of | {
+    return batch.identity(i) | {
         "label": label,
         "probability": exp(scores[places[0]] - scores.max())
         / fsum(map(exp, scores - scores.max())),
         "against": against,
         "log_odds": float(scores[places[0]] - scores[places[1]]),
         "start": float(start[0] - start[1]),
-        asked.parts: [[word, *asked.cell(word), float(part)] for word, part in parts[:top]],
-        f"other_{asked.parts}": float(sum(part for _, part in parts[top:])),
+        f"{batch.part}s": shown[:top],
+        f"other_{batch.part}s": float(sum(part for *_, part in shown[top:])),
     }
 
 
-def _show_explanation(record: dict[str, Any], asked: Asked) -> None:
+def _show_explanation(record: dict[str, Any], batch: Batch, i: int) -> None:
+    part = batch.part
     title = "{label} against {against}, probability {probability:.4f}".format(**record)
     rows = [
-        (" = ".join("missing" if w is None else str(w) for w in words), f"{part:+.3f}")
-        for *words, part in record[asked.parts]
+        (" = ".join("missing" if w is None else str(w) for w in words), f"{added:+.3f}")
+        for *words, added in record[f"{part}s"]
     ]
-    if record[f"other_{asked.parts}"]:
-        rows.append((f"(other {asked.parts})", f"{record[f'other_{asked.parts}']:+.3f}"))
-    rows.append((f"(before any {asked.part})", f"{record['start']:+.3f}"))
-    for key, name in asked.of.items():
+    if record[f"other_{part}s"]:
+        rows.append((f"(other {part}s)", f"{record[f'other_{part}s']:+.3f}"))
+    rows.append((f"(before any {part})", f"{record['start']:+.3f}"))
+    for key, name in batch.identity(i).items():
         title = f"{key} {name}: {title}"
-    _show(title, asked.part, "log-odds", rows, total=f"{record['log_odds']:+.3f}")
+    _show(title, part, "log-odds", rows, total=f"{record['log_odds']:+.3f}")
 
 
 def _show_words(model: TextClassifier, label: str, top: int, as_json: bool) -> None:

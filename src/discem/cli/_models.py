@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import exp
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 from ..exceptions import InputError, ModelFileError, OptionError
-from ..io.documents import Document, batches
 from ..io.files import refuse_special
-from ._screen import Meter, Pace
 from ._start import leaving_at_once
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from .. import Explanation, TextClassifier
 
 _FLAGS = {
     "target": "--target",
@@ -24,25 +16,6 @@ _FLAGS = {
     "text": "--text-column",
     "label": "--label-column",
 }  # of the columns that a model remembers
-
-Scored = Iterator[tuple[list[Document], "np.ndarray"]]
-
-
-class Asked(NamedTuple):
-    """A document or row that is explained: by what, what names it, and the cells of a row."""
-
-    explanation: Explanation
-    part: str  # "word" or "column"
-    of: dict[str, Any] = {}  # noqa: RUF012  which nobody changes
-    cells: dict[str, Any] | None = None
-
-    @property
-    def parts(self) -> str:
-        return f"{self.part}s"
-
-    def cell(self, name: str) -> list[Any]:
-        """The cell of a column; a word has none."""
-        return [] if self.cells is None else [self.cells.get(name)]
 
 
 def load_model(path: Path) -> Any:
@@ -131,11 +104,3 @@ def find_class(model: Any, name: str) -> Any:
     if name not in names:
         raise InputError(f"the model has no class {name!r}; it knows {', '.join(names)}")
     return model.classes_[names.index(name)]
-
-
-def scored(model: TextClassifier, documents: Iterator[Document], size: int, meter: Meter) -> Scored:
-    """Documents and ``ln p(y | x)`` of each, batch by batch."""
-    pace = Pace(meter, "documents")
-    for batch in batches(documents, size):
-        yield batch, model.predict_log_proba([text for _, text in batch])
-        pace.passed(len(batch))

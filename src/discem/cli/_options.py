@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ..io.documents import FORMATS
 
-DOCUMENTS, TABLES, STREAMS = "Documents", "Tables", "Streams"  # panels of the help
-WORKERS = "Workers"
+
+def option(
+    help: str, metavar: str | None = None, *flags: str, default: bool | str = False, **more: Any
+) -> Any:
+    """An option; its flag is made of the name of the parameter if none is given."""
+    return typer.Option(*flags, help=help, metavar=metavar, show_default=default, **more)
+
+
+of_text = partial(option, rich_help_panel="Documents")
+of_tables = partial(option, rich_help_panel="Tables")
+of_streams = partial(option, rich_help_panel="Streams")
+of_workers = partial(option, rich_help_panel="Workers")
 
 Data = Annotated[
     list[str],
@@ -20,87 +31,58 @@ Data = Annotated[
         show_default=False,
     ),
 ]
+ModelFile = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A file written by discem fit.", show_default=False)
+]
 Format = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME",
-        help=f"What the files are, if their names do not tell: {', '.join(FORMATS)}.",
-        show_default=False,
-    ),
+    option(f"What the files are, if their names do not tell: {', '.join(FORMATS)}.", "NAME"),
 ]
 TextColumn = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Column or field of the text (not for txt).",
-        show_default="text",
-        rich_help_panel=DOCUMENTS,
-    ),
+    str | None, of_text("Column or field of the text (not for txt).", "NAME", default="text")
 ]
 LabelColumn = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Column or field of the label (not for txt).",
-        show_default="label",
-        rich_help_panel=DOCUMENTS,
-    ),
+    str | None, of_text("Column or field of the label (not for txt).", "NAME", default="label")
 ]
 Target = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="DATA is a table, and this the column of its labels.",
-        show_default=False,
-        rich_help_panel=TABLES,
-    ),
+    str | None, of_tables("DATA is a table, and this the column of its labels.", "NAME")
 ]
 IdColumn = Annotated[
     str | None,
-    typer.Option(
+    of_tables(
+        "Column that names the rows: no part of the model, the first one of predictions.",
+        "NAME",
         "--id",
-        metavar="NAME",
-        help="Column that names the rows: no part of the model, the first one of predictions.",
-        show_default=False,
-        rich_help_panel=TABLES,
     ),
 ]
 Ignore = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="NAME",
-        help="Leave out this column; for more of them, give it again.",
-        show_default=False,
-        rich_help_panel=TABLES,
-    ),
+    of_tables("Leave out this column; for more of them, give it again.", "NAME"),
 ]
 FamilyOf = Annotated[
     list[str] | None,
-    typer.Option(
-        "--family",
-        metavar="NAME=FAMILY",
-        help="What a column is, if not what it looks like: categorical, bernoulli, gaussian, "
+    of_tables(
+        "What a column is, if not what it looks like: categorical, bernoulli, gaussian, "
         "lognormal, hurdle or poisson; for more of them, give it again.",
-        show_default=False,
-        rich_help_panel=TABLES,
+        "NAME=FAMILY",
+        "--family",
     ),
-]
-ModelFile = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="A file written by discem fit.", show_default=False)
 ]
 MaxSize = Annotated[
     int,
-    typer.Option(
+    option(
+        "Refuse longer lines, and packed files that unpack to more and to 100 times their size.",
+        "MB",
+        default=True,
         min=1,
         max=2**20,
-        metavar="MB",
-        help="Refuse longer lines, and packed files that unpack to more and to 100 times their "
-        "size.",
     ),
 ]
-BatchSize = Annotated[
-    int, typer.Option(min=1, metavar="N", help="Documents or rows to take at a time.")
+BatchSize = Annotated[int, option("Documents or rows to take at a time.", "N", default=True, min=1)]
+OutputFile = Annotated[
+    Path | None,
+    option("A file to write to, or - for standard output.", "FILE", "--output", "-o", default="-"),
 ]
 OUTPUT = Path("output")
 Output = Annotated[Path, typer.Option(help="Folder for the results.", metavar="DIR")]
-AsJson = Annotated[bool, typer.Option("--json", help="JSON lines instead of a table.")]
+AsJson = Annotated[bool, option("JSON lines instead of a table.", None, "--json")]

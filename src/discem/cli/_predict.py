@@ -1,31 +1,18 @@
-"""``discem predict``: a class for every document."""
+"""``discem predict``: a class for every document, or row."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from functools import partial
 from math import exp
-from pathlib import Path
-from typing import IO, Annotated
+from typing import IO, TYPE_CHECKING, Annotated
 
-import typer
 from rich.table import Table
 
 from ..exceptions import OptionError
 from ..io.documents import Labels
-from ..io.files import write_atomically
-from ._models import (
-    Scored,
-    check_options,
-    class_names,
-    is_table,
-    load_model,
-    record_of,
-    scored,
-)
+from ._models import check_options, class_names, load_model, record_of
 from ._options import (
-    DOCUMENTS,
     BatchSize,
     Data,
     Format,
@@ -33,10 +20,20 @@ from ._options import (
     LabelColumn,
     MaxSize,
     ModelFile,
+    OutputFile,
     TextColumn,
+    of_text,
+    option,
 )
+from ._output import csv_writer, form_of, opened
+from ._reader import Batch, reader_of
 from ._screen import Meter, one_line, screen, to_json
-from ._sources import Source, is_standard_output
+from ._sources import Source
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Scored = Iterator[tuple[Batch, np.ndarray]]
 
 _FRAME = 10  # lines and blanks around three columns
 _LEAST_TEXT = 20
@@ -45,40 +42,26 @@ _LEAST_TEXT = 20
 def predict(
     model: ModelFile,
     data: Data,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="A file to write to, or - for standard output.",
-            show_default="-",
-        ),
-    ] = None,
+    output: OutputFile = None,
     format: Format = None,
     proba: Annotated[
         bool,
-        typer.Option(
-            "--proba", help="Add the probability; of rows, and with --json, that of every class."
+        option(
+            "Add the probability; of rows, and with --json, that of every class.", None, "--proba"
         ),
     ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="JSON lines instead of lines, or of CSV.")
+        bool, option("JSON lines instead of lines, or of CSV.", None, "--json")
     ] = False,
     table: Annotated[
-        bool, typer.Option("--table", help="A table for people, with the texts' beginnings.")
+        bool, option("A table for people, with the texts' beginnings.", None, "--table")
     ] = False,
     batch_size: BatchSize = 1000,
     max_size: MaxSize = 64,
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
     no_labels: Annotated[
-        bool,
-        typer.Option(
-            "--no-labels",
-            help="Take lines of txt as text, tabs included.",
-            rich_help_panel=DOCUMENTS,
-        ),
+        bool, of_text("Take lines of txt as text, tabs included.", None, "--no-labels")
     ] = False,
     id_column: IdColumn = None,
 ) -> None:
@@ -91,44 +74,16 @@ def predict(
     source = Source.of(data, format, max_size)
     source.check(output, reads=[model])
     classifier = load_model(model)
-    of_text: dict[str, str | bool | None] = {
-        "--text-column": text_column,
-        "--label-column": label_column,
-        "--no-labels": no_labels or None,
-    }
-    check_options(model, classifier, of_text, {"--id": id_column})
-    if is_table(classifier):
-        from ._predict_rows import form_of, write_rows
-
-        form = form_of(output, as_json, table)
-        with _output(output) as file:
-            write_rows(file, classifier, source, batch_size, id_column, form, proba)
-        return
+    text_flags = {"--text-column": text_column, "--label-column": label_column}
+    table_flags = {"--id": id_column}
+    check_options(model, classifier, text_flags | {"--no-labels": no_labels or None}, table_flags)
     hint = f"{model} is a model of documents, not of tables"
-    labels: Labels = "ignored" if no_labels else "optional"
-    documents = source.documents(text_column, label_column, hint, labels)
+    reader = reader_of(classifier, source, text_flags | table_flags, hint)
+    form = form_of(output, as_json, table, reader.in_files)
     names = class_names(classifier)
-    write = _write_table if table else _write_json if as_json else _write_lines
-    with _output(output) as file, Meter(bar=not file.isatty()) as meter:
-        write(file, names, scored(classifier, documents, batch_size, meter), proba)
-
-
-@contextmanager
-def _output(path: Path | None) -> Iterator[IO[str]]:
-    """The standard output, or a file that appears when it is whole."""
-    from ..report._output import OutputError
-
-    if path is None or is_standard_output(path):
-        if sys.stdout is None:
-            raise OutputError("cannot write to standard output: it is closed")
-        yield sys.stdout
-        sys.stdout.flush()
-        return
-    try:
-        with write_atomically(path) as file:
-            yield file
-    except OSError as error:
-        raise OutputError(f"cannot write to {path}: {error.strerror}") from error
+    labels: Labels = "ignored" if no_labels else "optional"
+    with opened(output) as file, Meter(bar=not file.isatty()) as meter:
+        _WRITERS[form](file, names, reader.scored(batch_size, meter, labels), proba)
 
 
 def _write_lines(file: IO[str], names: list[str], scored: Scored, proba: bool) -> None:
@@ -142,21 +97,49 @@ def _write_lines(file: IO[str], names: list[str], scored: Scored, proba: bool) -
 
 
 def _write_json(file: IO[str], names: list[str], scored: Scored, proba: bool) -> None:
-    for _, log_proba in scored:
-        for row in log_proba:
-            file.write(to_json(record_of(names, row, proba)) + "\n")
+    for batch, log_proba in scored:
+        for i, row in enumerate(log_proba):
+            file.write(to_json(batch.identity(i) | record_of(names, row, proba)) + "\n")
+        file.flush()
+
+
+def _write_csv(
+    file: IO[str], names: list[str], scored: Scored, proba: bool, delimiter: str = ","
+) -> None:
+    writer, header = csv_writer(file, delimiter), False
+    for batch, log_proba in scored:
+        if not header:
+            columns = [f"p({name})" for name in names] if proba else []
+            writer.writerow([batch.key, "label", *columns])
+            header = True
+        for name, row in zip(batch.names, log_proba, strict=True):
+            shares = [f"{exp(value):.6g}" for value in row] if proba else []
+            writer.writerow([name, names[row.argmax()], *shares])
         file.flush()
 
 
 def _write_table(file: IO[str], names: list[str], scored: Scored, proba: bool) -> None:
-    console = screen(file)
+    """For people: what names a row comes first, and the beginning of a text last."""
+    console, table, turn = screen(file), Table(), 0
     room = max(console.width - max(map(len, names)) - len("probability") - _FRAME, _LEAST_TEXT)
-    table = Table("class")
-    table.add_column("probability", justify="right")
-    table.add_column("text")
     for batch, log_proba in scored:
-        for (_, text), row in zip(batch, log_proba, strict=True):
+        if not table.columns:
+            turn = 0 if batch.identity(0) else 1
+            columns = [one_line(batch.key), "class", "probability"]
+            for name in columns[turn:] + columns[:turn]:
+                table.add_column(name, justify="right" if name == columns[2] else "left")
+        for name, row in zip(batch.names, log_proba, strict=True):
             best = row.argmax()
-            share = f"{exp(row[best]):.4f}"
-            table.add_row(one_line(names[best]), share, one_line(text[:room]))
+            shown = "" if name is None else one_line(str(name)[:room])
+            cells = [shown, one_line(names[best]), f"{exp(row[best]):.4f}"]
+            table.add_row(*cells[turn:], *cells[:turn])
     console.print(table)
+
+
+_WRITERS: dict[str, Callable[..., None]] = {
+    "lines": _write_lines,
+    "jsonl": _write_json,
+    "csv": _write_csv,
+    "tsv": partial(_write_csv, delimiter="\t"),
+    "table": _write_table,
+}

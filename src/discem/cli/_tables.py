@@ -1,28 +1,31 @@
-"""Tables in files, as models read them."""
+"""Tables in files, as models of tables read them."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..exceptions import InputError, OptionError
 from ..io.cells import Content
 from ..io.columns import FAMILIES
+from ..io.documents import Labels
 from ..io.sources import listed
-from ..io.table_files import Rows, in_place, kind_of, table_of
+from ..io.table_files import ReadTable, Rows, in_place, kind_of, table_of
+from ..io.tables import Layout
+from ._reader import Batch, Reader, Training
 from ._screen import Meter, Pace, Warnings
-from ._training import check_labels
-
-if TYPE_CHECKING:
-    from .. import TableClassifier
+from ._sources import Source
 
 _FEW = 10  # rows that may all have labels of their own
 _TAKEN = ("label", "probability", "probabilities")  # names in predictions
+_PARTITION = re.compile(r"partition ([0-9]+): (.*)", re.DOTALL)
 _WORDS = {
     "TextClassifier reads text, or leave the column out": "leave it out with --ignore",
     "give it the family 'categorical', which may have more": "fit with --family NAME=categorical",
@@ -36,9 +39,8 @@ class Roles(NamedTuple):
     id: str | None = None
 
     @classmethod
-    def of(cls, model: TableClassifier | None, target: str | None, id: str | None) -> Roles:
-        """Those that are given, or those that the model remembers, if there is one."""
-        known = {} if model is None else model.roles_
+    def of(cls, known: dict[str, str], target: str | None, id: str | None) -> Roles:
+        """Those that are given, or those that the model remembers."""
         roles = cls(target or known.get("target"), id or known.get("id"))
         if roles.target is not None and roles.target == roles.id:
             raise OptionError(f"--target and --id are both {roles.id!r}")
@@ -65,49 +67,205 @@ def families_of(pairs: list[str], ignored: list[str], roles: Roles) -> dict[str,
     return {name: what for name, (_, what) in found.items() if what}
 
 
-def labels_of(rows: Rows, roles: Roles) -> list[str | None]:
-    """The labels of rows, which must have a column of them."""
-    if roles.target is None:
-        raise OptionError("the model does not know which column has the labels: add --target NAME")
-    need_column(rows, roles.target, "--target")
-    return rows.labels(roles.target)
+class SomeRows(Batch):
+    """Some rows of a table."""
+
+    part = "column"
+
+    def __init__(self, rows: Rows, X: ReadTable, key: str, names: list[Any], warnings: Warnings):
+        self.rows, self.X, self.key, self.names = rows, X, key, names
+        self.warnings = warnings
+
+    def one(self, i: int) -> Any:
+        return self.X[np.array([i])]
+
+    def identity(self, i: int) -> dict[str, Any]:
+        return {self.key: self.names[i]}
+
+    def cells(self, i: int) -> dict[str, Any]:
+        return {name: _plain(cells[i]) for name, cells in self._cells.items()}
+
+    @cached_property
+    def _cells(self) -> dict[str, list[Any]]:
+        known = [name for name in self.X.contents if name in self.rows.columns]
+        return {name: self.rows.cells(name) for name in known}
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        with self.warnings.told(), placed(self.rows.place):
+            yield
 
 
-def check_classes(labels: Counter[str | None], target: str | None, loss: Any) -> None:
-    """See that the labels are classes, to be told apart."""
-    check_labels(labels, "row", loss)
-    classes, seen = len(set(labels) - {None}), labels.total() - labels[None]
-    if seen >= _FEW and 2 * classes > seen:
-        raise InputError(
-            f"column {target!r} has {classes:,} different labels in {seen:,} rows: "
-            "these are no classes"
+class Tables(Reader):
+    """The rows of a source; what the model was fitted to says what their cells are."""
+
+    noun, in_files = "row", "csv"
+
+    def __init__(
+        self, source: Source, model: Any, target: str | None = None, id: str | None = None
+    ):
+        super().__init__(source, model)
+        known = model.roles_ if model.__sklearn_is_fitted__() else {}
+        self._roles = Roles.of(known, target, id)
+        self._new_id = None if known.get("id") == id else id
+        self._seen = ""
+
+    def roles(self) -> dict[str, str]:
+        return self._roles.names()
+
+    # --- some at a time ---------------------------------------------------------------------------
+
+    def batches(self, size: int, labels: Labels = "optional") -> Iterator[Batch]:
+        done = 0
+        for rows in self.source.rows(size):
+            found = self._labels(rows) if labels == "required" else []  # which are missed first
+            new, self._seen = rows.path != self._seen, rows.path
+            if self._new_id is not None and new:  # later rows may lack it, as those of JSON do
+                need_column(rows, self._new_id, "--id")
+            with placed(rows.place):
+                X = self._known(rows, new) if self.model.__sklearn_is_fitted__() else self._X(rows)
+            batch = SomeRows(rows, X, *self._names(rows, done), self.warnings)
+            batch.labels = found
+            done += len(rows)
+            yield batch
+
+    def _names(self, rows: Rows, done: int) -> tuple[str, list[Any]]:
+        """Names of rows: those of a column, or their numbers from 1 on."""
+        id = self._roles.id
+        if id is None or id not in rows.columns:
+            return "row", list(range(done + 1, done + len(rows) + 1))
+        return "id" if id in _TAKEN else id, [*map(_plain, rows.cells(id))]
+
+    def _known(self, rows: Rows, new: bool) -> ReadTable:
+        """The columns that the model takes, as far as they are there."""
+        if new:
+            self._look(rows)
+        found = {
+            name: rows.content(name, kind, given=True)
+            for name, kind in self._kinds.items()
+            if name in rows.columns
+        }  # of lines of JSON there may be none
+        return table_of(found or {next(iter(self._kinds)): _nothing(rows)})
+
+    @cached_property
+    def _kinds(self) -> dict[str, str | None]:
+        """The columns of the model, and what their cells must be.
+
+        Of an ignored column only counts which cells are missing, if anything does.
+        """
+        layout = self.model.model_.layout_
+        return {
+            str(column.name): None if column.family == "ignored" else kind_of(column)
+            for column in layout.columns
+            if column.family != "ignored" or (column.holes and layout.informative)
+        }
+
+    def _look(self, rows: Rows) -> None:
+        """Say which columns are not there, and which are not known."""
+        columns = self.model.model_.layout_.columns
+        needed = [str(column.name) for column in columns if column.family != "ignored"]
+        lacking = [name for name in needed if name not in rows.columns]
+        known = {str(column.name) for column in columns} | {*self.roles().values()}
+        extra = [name for name in rows.names if name not in known]
+        if len(lacking) == len(needed) and (rows.names or rows.complete):
+            raise InputError(
+                f"{rows.path}: none of the columns of the model is there; it knows "
+                f"{listed(needed)}, there is {listed(rows.names)}"
+            )
+        if lacking and rows.complete:
+            cells = "all cells of it are" if len(lacking) == 1 else "all cells of them are"
+            self.warnings.once(f"{rows.path}: no column {listed(lacking)}; {cells} missing")
+        if extra:
+            self.warnings.once(
+                f"{rows.path}: left out, as the model does not know: {listed(extra)}"
+            )
+
+    # --- all at once ------------------------------------------------------------------------------
+
+    def whole(self, meter: Meter) -> Training:
+        rows = self.source.whole(meter)
+        labels = self._labels(rows)
+        self.check_labels(Counter(labels))
+        table = self._X(rows)
+        rows.columns.clear()  # whose cells are in the table
+        with placed(rows.place):
+            layout = Layout.learn(table, self.model.families)
+        if all(column.family == "ignored" and not column.holes for column in layout.columns):
+            raise InputError(f"{rows.path}: no column varies: there is nothing to learn from")
+
+        def told(chosen: Any = None) -> AbstractContextManager[None]:
+            return placed(rows.place if chosen is None else lambda i: rows.place(int(chosen[i])))
+
+        return Training(table, labels, len(labels), told, layout.families_)
+
+    def on_workers(self, client: Any, meter: Meter) -> Training:
+        from ..io import parts as files
+
+        source, pace, target = self.source, Pace(meter, "reading", "row"), self._roles.target or ""
+        ignored = [name for name, family in self._given.items() if family == "ignored"]
+        apart = [*self.roles().values(), *ignored]
+        found = files.parts_of(source.data, source.format, client.cluster is None)
+        parts = files.read_tables(client, found, pace.passed, target, apart, source.max_size)
+        head = files.head_of(parts)
+        need_column(head, target, "--target")
+        self.check_labels(parts.labels)
+        kinds = files.kinds_of(parts, self._feature_names(head), list(self._given))
+        table = parts.partitions(partial(files.columns_of, kinds=kinds, ignored=ignored))
+        labels = parts.partitions(partial(files.column_of, name=target))
+        return Training(table, labels, parts.n_rows, partial(_placed_in_parts, parts))
+
+    @property
+    def learnt(self) -> int:
+        return int(self.model.stream_["rows"])
+
+    def check_labels(self, labels: Counter[str | None]) -> None:
+        super().check_labels(labels)
+        classes, seen = len(set(labels) - {None}), labels.total() - labels[None]
+        if seen >= _FEW and 2 * classes > seen:
+            raise InputError(
+                f"column {self._roles.target!r} has {classes:,} different labels in {seen:,} rows: "
+                "these are no classes"
+            )
+
+    @property
+    def _given(self) -> dict[str, str]:
+        """The families of columns that were given."""
+        families = self.model.families
+        return families if isinstance(families, dict) else {}
+
+    def _labels(self, rows: Rows) -> list[str | None]:
+        """The labels of rows, which must have a column of them."""
+        target = self._roles.target
+        if target is None:
+            raise OptionError(
+                "the model does not know which column has the labels: add --target NAME"
+            )
+        need_column(rows, target, "--target")
+        return rows.labels(target)
+
+    def _feature_names(self, rows: Rows) -> list[str]:
+        """Which columns a model is to be fitted to; those that were named must be there."""
+        families, apart = self._given, {*self.roles().values()}
+        for name, family in families.items():
+            need_column(rows, name, "--ignore" if family == "ignored" else "--family")
+        if self._roles.id is not None:
+            need_column(rows, self._roles.id, "--id")
+        names = [n for n in rows.names if families.get(n) == "ignored" or n not in apart]
+        if not names:
+            raise InputError(f"{rows.path}: no column besides {listed(apart)}")
+        return names
+
+    def _X(self, rows: Rows) -> ReadTable:
+        """The columns that a model is to be fitted to; ignored ones are not looked at."""
+        families = self._given
+        return table_of(
+            {
+                name: _nothing(rows)
+                if families.get(name) == "ignored"
+                else rows.content(name, given=name in families)
+                for name in self._feature_names(rows)
+            }
         )
-
-
-def feature_names(rows: Rows, roles: Roles, families: Any) -> list[str]:
-    """Which columns a model is to be fitted to; those that were named must be there."""
-    families = families if isinstance(families, dict) else {}
-    for name, family in families.items():
-        need_column(rows, name, "--ignore" if family == "ignored" else "--family")
-    if roles.id is not None:
-        need_column(rows, roles.id, "--id")
-    apart = set(roles.names().values())
-    names = [name for name in rows.names if families.get(name) == "ignored" or name not in apart]
-    if not names:
-        raise InputError(f"{rows.path}: no column besides {listed(apart)}")
-    return names
-
-
-def features_of(rows: Rows, roles: Roles, families: Any) -> dict[str, Content]:
-    """The columns that a model is to be fitted to."""
-    names = feature_names(rows, roles, families)
-    families = families if isinstance(families, dict) else {}
-    return {
-        name: Content("number", np.full(len(rows), np.nan))  # not looked at
-        if families.get(name) == "ignored"
-        else rows.content(name, given=name in families)
-        for name in names
-    }
 
 
 def need_column(rows: Rows, name: str, flag: str) -> None:
@@ -118,74 +276,8 @@ def need_column(rows: Rows, name: str, flag: str) -> None:
         raise InputError(f"{rows.path}: no column {name!r}, which {flag} names; {hint}")
 
 
-class Reader:
-    """Rows of files as a model knows them: what it was fitted to says what cells are."""
-
-    def __init__(self, model: TableClassifier, roles: Roles, warnings: Warnings):
-        layout = model.model_.layout_
-        self.roles, self.warnings = roles, warnings
-        self.known = {str(column.name) for column in layout.columns}
-        self.kinds = {
-            str(column.name): kind_of(column)
-            for column in layout.columns
-            if column.family != "ignored"
-        }
-        self.told = {
-            str(column.name): None
-            for column in layout.columns
-            if column.family == "ignored" and column.holes and layout.informative
-        }  # of which only counts which cells are missing
-        self._seen = ""
-
-    def contents(self, rows: Rows) -> dict[str, Content]:
-        """The columns that the model takes, as far as they are there."""
-        if rows.path != self._seen:
-            self._seen = rows.path
-            self._look(rows)
-        found = {}
-        for name, kind in (self.kinds | self.told).items():
-            if name in rows.columns:
-                found[name] = rows.content(name, kind, given=True)
-        if not found:  # a line of JSON may have no field
-            found[next(iter(self.kinds))] = Content("number", np.full(len(rows), np.nan))
-        return found
-
-    def table(self, rows: Rows) -> Any:
-        return table_of(self.contents(rows))
-
-    def _look(self, rows: Rows) -> None:
-        """Say which columns are not there, and which are not known."""
-        lacking = [name for name in self.kinds if name not in rows.columns]
-        roles = set(self.roles.names().values())
-        extra = [name for name in rows.names if name not in self.known | roles]
-        if len(lacking) == len(self.kinds) and (rows.names or rows.complete):
-            raise InputError(
-                f"{rows.path}: none of the columns of the model is there; it knows "
-                f"{listed(self.kinds)}, there is {listed(rows.names)}"
-            )
-        if lacking and rows.complete:
-            cells = "all cells of it are" if len(lacking) == 1 else "all cells of them are"
-            self.warnings.once(f"{rows.path}: no column {listed(lacking)}; {cells} missing")
-        if extra:
-            self.warnings.once(
-                f"{rows.path}: left out, as the model does not know: {listed(extra)}"
-            )
-
-
-def scored_rows(
-    model: TableClassifier, reader: Reader, batches: Iterator[Rows], meter: Meter
-) -> Iterator[tuple[Rows, np.ndarray]]:
-    """Rows and ``ln p(y | x)`` of each, batch by batch."""
-    pace = Pace(meter, "rows", "row")
-    for rows in batches:
-        with reader.warnings.told(), in_words_of_the_shell(rows.place):
-            log_proba = model.predict_log_proba(reader.table(rows))
-        yield rows, log_proba
-        pace.passed(len(rows))
-
-
 @contextmanager
-def in_words_of_the_shell(place: Callable[[int], str]) -> Iterator[None]:
+def placed(place: Callable[[int], str]) -> Iterator[None]:
     """Errors of the library speak of options as they are called here, and of rows by `place`."""
     try:
         yield
@@ -196,19 +288,24 @@ def in_words_of_the_shell(place: Callable[[int], str]) -> Iterator[None]:
         raise InputError(told) from error
 
 
-def step_of(record: dict[str, Any]) -> str:
-    """What an epoch is for."""
-    density = " of the density" if record["stage"] == "density" else ""
-    return record.get("choice") or f"epoch {record['epoch']}{density}"
+@contextmanager
+def _placed_in_parts(parts: Any) -> Iterator[None]:
+    """The same for rows on workers: of a partition, or of all of them if they were looked at."""
+    try:
+        yield
+    except InputError as error:
+        found = _PARTITION.match(str(error))
+        number = int(found[1]) if found else None
+        error = InputError(found[2]) if found else error
+        with placed(lambda row: parts.place(row, number)):
+            raise error from None
 
 
-def names_of(rows: Rows, id: str | None, done: int) -> tuple[str, list[Any]]:
-    """Names of rows: those of a column, or their numbers from 1 on."""
-    if id is None or id not in rows.columns:
-        return "row", list(range(done + 1, done + len(rows) + 1))
-    return "id" if id in _TAKEN else id, [*map(plain_cell, rows.cells(id))]
+def _nothing(rows: Rows) -> Content:
+    """A column of missing cells."""
+    return Content("number", np.full(len(rows), np.nan))
 
 
-def plain_cell(cell: Any) -> Any:
+def _plain(cell: Any) -> Any:
     """A cell as JSON has it; a date, say, is a text."""
     return cell if isinstance(cell, str | int | float | None) else str(cell)

@@ -2,55 +2,43 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
+
+from rich.table import Table
 
 from ..exceptions import DiscemError, EngineError, InputError
 from ._interrupts import Interrupts, Stopped
-from ._screen import Meter, Pace, Warnings, counted
+from ._reader import Batch, Reader
+from ._screen import Meter, Pace, counted, one_line, screen
 
-Batch = TypeVar("Batch")
-
-
-class Sizes(NamedTuple):
-    """Of a stream: how many documents or rows are taken at a time, and how many before a save."""
-
-    batch: int
-    save_every: int
-
-
-class Learnt(NamedTuple):
-    """What came of a batch: how many rows it had, the loss, and the accuracy so far if known."""
-
-    rows: int
-    loss: float
-    accuracy: float | None
+_COLUMNS = 60  # that are shown
+_CHOSEN = {
+    "n_components": "components",
+    "loss": "loss",
+    "weighting": "weighting",
+    "hide": "hide",
+    "missing": "missing",
+    "prior_strength": "prior strength",
+    "temperature": "temperature",
+    "epochs": "epochs",
+}
 
 
 class Job:
-    """A model that is trained and goes to a file."""
+    """A model that is trained on what a reader reads, and goes to a file."""
 
-    def __init__(
-        self,
-        model: Any,
-        output: Path,
-        interrupts: Interrupts,
-        *,
-        noun: str = "document",
-        roles: dict[str, str] | None = None,
-    ):
-        self.model, self.output, self.interrupts, self.noun = model, output, interrupts, noun
-        self.roles = roles or {}
+    def __init__(self, model: Any, output: Path, interrupts: Interrupts, reader: Reader):
+        self.model, self.output, self.interrupts, self.reader = model, output, interrupts, reader
         self.learnt = self.saved = 0
-        self.warnings = Warnings(noun)
 
-    def whole(self, fit: Callable[[], Any]) -> None:
+    def whole(self, fit: Callable[[], Any], told: AbstractContextManager[None]) -> None:
         """Call `fit` and save the model; if a signal ends it, what there is of the model."""
         model, interrupts = self.model, self.interrupts
         try:
-            with self.warnings.told():
+            with told, self.reader.warnings.told():
                 fit()
         except BaseException as error:  # libraries make errors of all kinds of a signal
             learnt = model.__sklearn_is_fitted__() and model.history_  # an epoch at least
@@ -66,24 +54,24 @@ class Job:
         with interrupts.finishing():
             self.save()
 
-    def stream(
-        self,
-        batches: Iterator[Batch],
-        teach: Callable[[Batch], Learnt],
-        save_every: int,
-        meter: Meter,
-    ) -> None:
-        """Teach one batch after the other; the model in the file is never far behind."""
-        pace = Pace(meter, f"{self.noun}s", self.noun)
+    def stream(self, size: int, save_every: int, teach: Callable[[Batch], float | None]) -> None:
+        """Teach one batch after the other; the model in the file is never far behind.
+
+        `teach` returns the accuracy so far, if it is known.
+        """
+        noun = self.reader.noun
         try:
-            for batch in batches:
-                with self.interrupts.held():
-                    with self.warnings.told():
-                        learnt = teach(batch)
-                    self.learnt += learnt.rows
-                    if self.learnt - self.saved >= save_every:
-                        self.save()
-                    pace.passed(learnt.rows, loss=learnt.loss, accuracy=learnt.accuracy)
+            with Meter(lines=True) as meter:
+                pace = Pace(meter, f"{noun}s", noun)
+                for batch in self.reader.batches(size, "required"):
+                    with self.interrupts.held():
+                        with batch.told():
+                            accuracy = teach(batch)
+                        self.learnt += len(batch)
+                        if self.learnt - self.saved >= save_every:
+                            self.save()
+                        loss = self.model.history_[-1]["loss"]
+                        pace.passed(len(batch), loss=loss, accuracy=accuracy)
             with self.interrupts.finishing():
                 self.save()
         except Stopped as stopped:
@@ -94,8 +82,7 @@ class Job:
     def save(self) -> None:
         from ..report._output import OutputError
 
-        if self.roles:
-            self.model.roles_.update(self.roles)
+        self.model.roles_.update(self.reader.roles())
         try:
             self.model.save(self.output)
         except OSError as error:
@@ -108,25 +95,114 @@ class Job:
             self.save()
         if not self.saved:
             return "nothing saved"
-        return f"{self.output} has learnt the first {self.saved:,} of these {self.noun}s"
+        return f"{self.output} has learnt the first {self.saved:,} of these {self.reader.noun}s"
 
 
-def check_labels(labels: Counter[str | None], noun: str, loss: Any) -> None:
-    """See that there is something to tell apart."""
-    classes = set(labels) - {None}
-    if not classes:
-        raise InputError(f"none of the {counted(labels.total(), noun)} has a label")
-    if len(classes) == 1 and loss != "nll":
-        raise InputError(
-            f"there is no label but {classes.pop()!r}, which leaves nothing to tell apart: add "
-            f"{noun}s of other classes, or fit with --loss nll or --stream"
-        )
+def train(job: Job, client: Any = None) -> str:
+    """Train on all there is, here or on the workers of a client; tell what was learnt."""
+    model, reader = job.model, job.reader
+    with Meter(lines=True) as meter:
+        data = reader.on_workers(client, meter) if client else reader.whole(meter)
+    if client is not None:
+        from .. import Dask
+
+        model.engine = Dask(client)
+    _show_columns(data.families or {})
+
+    def show(model: Any, record: dict[str, Any]) -> None:
+        share = rate = None
+        if record["stage"] == "fit":
+            share = record["epoch"] / model.model_.max_iter
+            rate = data.n / max(record["seconds"], 1e-9)
+        meter.tell(step_of(record), share, record["loss"], rate=rate, noun=reader.noun)
+
+    model.callback = show
+    with Meter(lines=True) as meter:
+        meter.tell(f"beginning with {counted(data.n, reader.noun)}")
+        job.whole(lambda: model.fit(data.X, data.y), data.told())
+    if data.families is None:
+        _show_columns(getattr(model, "families_", {}))
+    return _counts(job, data.n) + _chosen(model)
 
 
-def check_first_labels(labels: list[str | None], noun: str) -> None:
-    """See that a stream begins with a label."""
-    if not any(labels):
-        raise InputError(
-            f"none of the first {counted(len(labels), noun)} has a label: a stream should begin "
-            f"with {noun}s that have one"
-        )
+def train_on_stream(job: Job, size: int, save_every: int) -> str:
+    """Train on one batch after the other; tell what was learnt."""
+    model, reader = job.model, job.reader
+    resumed = model.__sklearn_is_fitted__()
+    progress = _Progress(model)
+
+    def teach(batch: Batch) -> float | None:
+        if model.__sklearn_is_fitted__():
+            progress.add(batch)
+        else:
+            reader.check_first_labels(batch.labels)
+        model.partial_fit(batch.X, batch.labels)
+        return progress.accuracy
+
+    job.stream(size, save_every, teach)
+    if not resumed:
+        _show_columns(getattr(model, "families_", {}))
+    told, accuracy = _counts(job, reader.learnt), progress.accuracy
+    return told if accuracy is None else f"{told}, progressive accuracy {accuracy:.4f}"
+
+
+class _Progress:
+    """How many rows were predicted rightly before they were learnt.
+
+    A model of text counts this itself, over all streams that it has learnt from.
+    """
+
+    def __init__(self, model: Any):
+        self.model, self.counts = model, not hasattr(type(model), "progressive_accuracy_")
+        self.right = self.labelled = 0
+
+    def add(self, batch: Batch) -> None:
+        if self.counts:
+            found = map(str, self.model.predict(batch.X).tolist())
+            pairs = zip(found, batch.labels, strict=True)
+            right = [one == label for one, label in pairs if label is not None]
+            self.right, self.labelled = self.right + sum(right), self.labelled + len(right)
+
+    @property
+    def accuracy(self) -> float | None:
+        if not self.counts:
+            return getattr(self.model, "progressive_accuracy_", None)
+        return self.right / self.labelled if self.labelled else None
+
+
+# --- what is told ---------------------------------------------------------------------------------
+
+
+def step_of(record: dict[str, Any]) -> str:
+    """What an epoch is for."""
+    density = " of the density" if record["stage"] == "density" else ""
+    return record.get("choice") or f"epoch {record['epoch']}{density}"
+
+
+def _show_columns(families: dict[Any, str]) -> None:
+    """What each column was taken for."""
+    if not families:
+        return
+    console, table = screen(), Table("column", "taken for", "because")
+    for name, told in list(families.items())[:_COLUMNS]:
+        family, _, why = told.partition(": ")
+        table.add_row(one_line(str(name)), family, why)
+    console.print(table)
+    if len(families) > _COLUMNS:
+        console.print(f"and {len(families) - _COLUMNS:,} columns more", soft_wrap=True)
+
+
+def _chosen(model: Any) -> str:
+    """What training chose, or was told."""
+    chosen, told = model.chosen_, ""
+    for name, called in _CHOSEN.items():
+        if name in chosen:
+            value = chosen[name]
+            told += f", {called} {value:.3g}" if isinstance(value, float) else f", {called} {value}"
+    if model.choice_:
+        told += f"; the best of {len(model.choice_)} on {chosen['held_out']:,} held out"
+    return told
+
+
+def _counts(job: Job, count: int) -> str:
+    return f"{counted(count, job.reader.noun)}, {counted(len(job.model.classes_), 'class')}"

@@ -1,0 +1,144 @@
+"""What commands read, as a model takes it: documents, or the rows of a table.
+
+The commands know `Reader` and `Batch` only. What differs between text and tables is in
+`_documents.py` and `_tables.py`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..exceptions import InputError
+from ..io.documents import Labels
+from ._models import is_table
+from ._screen import Meter, Pace, Warnings, counted
+from ._sources import Source
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class Batch(ABC):
+    """Some documents or rows."""
+
+    part: str
+    """What adds to the score of one of them."""
+    X: Any
+    """What the model takes."""
+    labels: list[str | None]
+    """Their labels, where they were asked for."""
+    key: str
+    """What the names are: the column that they come from."""
+    names: list[Any]
+    """One name for each: of a document, its text."""
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @abstractmethod
+    def one(self, i: int) -> Any:
+        """One of them, as `explain` of the model takes it."""
+
+    def identity(self, i: int) -> dict[str, Any]:
+        """What names one of them in a record; nothing names a document."""
+        return {}
+
+    def cells(self, i: int) -> dict[str, Any] | None:
+        """The cells of a row; a document has none."""
+        return None
+
+    @abstractmethod
+    def told(self) -> AbstractContextManager[None]:
+        """Let errors and warnings of the model speak of these rows in the words of the shell."""
+
+
+class Training(NamedTuple):
+    """All documents or rows to train on, wherever they are."""
+
+    X: Any
+    y: Any
+    n: int
+    told: Callable[..., AbstractContextManager[None]]
+    """Lets errors speak in the words of the shell: of all rows, or of some that are given."""
+    families: dict[Any, str] | None = None  # of the columns, where they are known before training
+
+
+class Reader(ABC):
+    """Reads the files of a source for a model."""
+
+    noun: str
+    in_files: str  # the format of predictions
+
+    def __init__(self, source: Source, model: Any):
+        self.source, self.model = source, model
+        self.warnings = Warnings(self.noun)
+
+    @abstractmethod
+    def roles(self) -> dict[str, str]:
+        """The names of columns that a model remembers, by what they are for."""
+
+    @abstractmethod
+    def batches(self, size: int, labels: Labels = "optional") -> Iterator[Batch]:
+        """All of it, so many documents or rows at a time."""
+
+    @abstractmethod
+    def whole(self, meter: Meter) -> Training:
+        """All of it at once."""
+
+    @abstractmethod
+    def on_workers(self, client: Any, meter: Meter) -> Training:
+        """The same, read by workers."""
+
+    @property
+    @abstractmethod
+    def learnt(self) -> int:
+        """How many documents or rows the model has learnt from a stream."""
+
+    def scored(
+        self, size: int, meter: Meter, labels: Labels = "optional"
+    ) -> Iterator[tuple[Batch, np.ndarray]]:
+        """Batches, and ``ln p(y | x)`` of each document or row."""
+        pace = Pace(meter, f"{self.noun}s", self.noun)
+        for batch in self.batches(size, labels):
+            with batch.told():
+                log_proba = self.model.predict_log_proba(batch.X)
+            yield batch, log_proba
+            pace.passed(len(batch))
+
+    def check_labels(self, labels: Counter[str | None]) -> None:
+        """See that there is something to tell apart."""
+        classes = set(labels) - {None}
+        if not classes:
+            raise InputError(f"none of the {counted(labels.total(), self.noun)} has a label")
+        if len(classes) == 1 and self.model.loss != "nll":
+            raise InputError(
+                f"there is no label but {classes.pop()!r}, which leaves nothing to tell apart: add "
+                f"{self.noun}s of other classes, or fit with --loss nll or --stream"
+            )
+
+    def check_first_labels(self, labels: list[str | None]) -> None:
+        """See that a stream begins with a label."""
+        if not any(labels):
+            raise InputError(
+                f"none of the first {counted(len(labels), self.noun)} has a label: a stream should "
+                f"begin with {self.noun}s that have one"
+            )
+
+
+def reader_of(model: Any, source: Source, columns: dict[str, str | None], hint: str) -> Reader:
+    """A reader of documents or of tables, whichever the model takes.
+
+    `columns` are those that were named, by their flags. The hint is what to do where a file has not
+    the columns of documents.
+    """
+    from ._documents import Documents
+    from ._tables import Tables
+
+    if is_table(model):
+        return Tables(source, model, columns.get("--target"), columns.get("--id"))
+    names = columns.get("--text-column"), columns.get("--label-column")
+    return Documents(source, model, *names, hint)

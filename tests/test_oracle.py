@@ -72,7 +72,7 @@ def test_multinomial_documents(loss, projection, prior, average):
         projection=projection_of(projection, loss), max_iter=1, tol=None, random_state=0,
     ).fit(X, y)  # fmt: skip
     other = multinomial.train(
-        X, y, loss=loss, prior=prior, lam=1e-3, epochs=1, seed=0, skip=0.0,
+        X, y, loss=loss, prior=prior, lam=1e-3, epochs=1, seed=0,
         projection=projection, average=average,
     )  # fmt: skip
     agree(model, other, X)

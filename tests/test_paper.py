@@ -236,23 +236,14 @@ def test_multinomial_follows_table_1(documents, loss, projection, lam):
     options = {"loss": loss, "prior": "P2", "lam": lam, "epochs": 2, "projection": projection}
     order = orders(30, 2, seed=7)
     cells, classes, averages = table_1(X, y, loss, np.log(8), lam, order, projection == "check")
-    model = multinomial.train(X, y, skip=0.0, seed=7, **options)
+    model = multinomial.train(X, y, seed=7, **options)
     for found, expected in zip(model.counts(), (cells, classes), strict=True):
         assert_counts(found, expected)
     joint = np.log(classes / classes.sum()) + X @ np.log(cells / cells.sum(axis=0))
     np.testing.assert_allclose(model.scores(sp.csr_matrix(X)), joint)
-    model = multinomial.train(X, y, skip=0.0, seed=7, average=True, **options)
+    model = multinomial.train(X, y, seed=7, average=True, **options)
     for found, expected in zip(model.counts(), averages, strict=True):
         assert_counts(found, expected)
-
-
-def test_classes_that_matter_little_are_skipped_where_few_move(documents):
-    X, y = documents
-    every = multinomial.train(X, y, skip=0.0, lam=0.1, epochs=3, seed=0)
-    usual = multinomial.train(X, y, lam=0.1, epochs=3, seed=0)
-    none = multinomial.train(X, y, skip=1e9, lam=0.1, epochs=3, seed=0)
-    np.testing.assert_allclose(usual.feature_log_prob_, every.feature_log_prob_, atol=1e-3)
-    np.testing.assert_allclose(none.feature_log_prob_, np.log(1 / 8))
 
 
 def by_the_letter(X, y, loss, alpha, lam, order, anew, K=3):
@@ -377,7 +368,7 @@ def test_topics_follow_table_1_with_the_sampled_statistics(documents, loss):
         own, cells = own + change, cells + change
         granted += gift
         classes = np.maximum(classes + w - decay * classes + gift, granted)
-    model = topics.train(X, y, loss=loss, lam=lam, epochs=1, skip=0.0, seed=4)
+    model = topics.train(X, y, loss=loss, lam=lam, epochs=1, seed=4)
     assert_counts(model.topics_, (cells / cells.sum(axis=0)).transpose(2, 1, 0))
     assert_counts(np.exp(model.class_log_prior_), classes / classes.sum())
 

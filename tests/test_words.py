@@ -158,3 +158,17 @@ def test_a_word_twice_in_a_document_is_one_word():
     for batch in (1, 6):
         ends = [tiny.run(start, rows, y, NCLL(), 0.5, 6, Check(), batch)[0] for rows in (X, twice)]
         np.testing.assert_allclose(*(cells_of(end.features) for end in ends), rtol=1e-12)
+
+
+@pytest.mark.parametrize("projection, hears", [(Check(), True), (tiny.PLAIN, False)])
+def test_the_check_step_hears_documents_that_teach_next_to_nothing(projection, hears):
+    X, y = tiny.data("words", n=8)
+    start = tiny.begin("words", X, y, init="prior")
+    some = {"rho": 0.1, "n": 8, "projection": projection}
+    moved = []
+    for little in (0.0, 1e-6):
+        after, judged, _ = tiny.step(start, X, y, weights=np.where(y == y[0], 1.0, little), **some)
+        moved.append(cells_of(after.features))
+    taught = X.T @ (judged.weights * np.where(y == y[0], 0.0, 1e-6 * 0.1 / 8)[:, None])
+    rest = moved[1] - moved[0] - taught  # what the prior gives is the same for all words
+    assert (np.ptp(rest) < 1e-3 * np.abs(taught).max()) == hears

@@ -31,6 +31,11 @@ class Interior(NamedTuple):
     caution: float = 0.0
 
     @property
+    def negligible(self) -> float:
+        """What share of the pull of the prior a weight must exceed to be heard."""
+        return 0.01
+
+    @property
     def most_lost(self) -> float:
         """The share of itself that a probability may lose in one step."""
         return self.share
@@ -63,6 +68,11 @@ class Check(NamedTuple):
     @property
     def damping(self) -> float:
         """None: steps are taken whole."""
+        return 0.0
+
+    @property
+    def negligible(self) -> float:
+        """Every weight is heard."""
         return 0.0
 
     @property

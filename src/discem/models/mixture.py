@@ -18,7 +18,6 @@ from .._kinds import savable
 from ..families import Block, Family, Step, family_of, multiply
 from .classes import Classes, mean_classes
 
-NEGLIGIBLE = 0.01  # of what the prior moves in a step: a smaller weight teaches nothing
 _FARTHEST = 1e300  # how far a step may be said to move a score, if that is a number at all
 
 
@@ -29,6 +28,11 @@ class Moves(NamedTuple):
     pull: float  # what the prior pulls by
     floor: float  # what the check-step lifts to
     projection: Any
+
+    @property
+    def negligible(self) -> float:
+        """A weight that teaches nothing: a small part of what the prior moves in a step."""
+        return self.projection.negligible * self.floor
 
 
 @savable
@@ -164,12 +168,12 @@ class Mixture:
     def leverage(self, batch: tuple, posterior: Any, weights: Any, moves: Moves) -> Any:
         """How far a step of weight 1 would move the scores of the row, (n, K); None: no need."""
         weights, step = self.spread(weights, posterior), self._step(moves)
-        total, least = None, NEGLIGIBLE * moves.floor
+        total = None
         for b, (block, part) in enumerate(zip(self.blocks, batch, strict=True)):
             family, own = family_of(block), self.by_column(b, weights)
             tied = self.columns_of(b) is not None
             step_of = self._step(moves, b) if tied else step
-            own = family.leverage(block, part, own, step_of, least)
+            own = family.leverage(block, part, own, step_of, moves.negligible)
             if own is not None:
                 xp, own = namespace_of(own), self.by_component(b, own)
                 own = xp.where(own < _FARTHEST, own, xp.full_like(own, _FARTHEST))
@@ -186,7 +190,7 @@ class Mixture:
         blocks, shortened = [], 0
         for b, (block, part) in enumerate(zip(self.blocks, batch, strict=True)):
             family, own = family_of(block), self.by_column(b, weights)
-            found = family.expected(block, part, own, NEGLIGIBLE * moves.floor)
+            found = family.expected(block, part, own, moves.negligible)
             tied = self.columns_of(b) is not None
             block, short = family.moved(block, found, self._step(moves, b) if tied else step)
             blocks.append(block)

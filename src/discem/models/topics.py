@@ -22,7 +22,7 @@ from ..families._documents import Documents
 from ..targets import Targets
 from ._cvb0 import explain
 from .classes import ClassPrior, start_classes
-from .mixture import NEGLIGIBLE, Mixture, Moves, perturbed
+from .mixture import Mixture, Moves, perturbed
 from .start import Tally, count_classes
 
 _FAMILY = words.WORDS
@@ -135,7 +135,7 @@ class Topics(Mixture):
     def _pairs(self, documents: Documents, tokens: Any, weights: Any, moves: Moves) -> Pairs:
         """What is to be moved: after some epochs few documents have anything to say of a class."""
         K, sizes = self.n_classes, np.diff(documents.indptr)
-        heard = np.abs(weights) > NEGLIGIBLE * moves.floor
+        heard = np.abs(weights) > moves.negligible
         k, j = np.nonzero(np.repeat(heard.T, sizes, axis=1))
         document = np.repeat(np.arange(len(weights)), sizes)[j]
         row = (documents.place[j] * K + k).astype(np.int32)  # SciPy checks wider ones each time

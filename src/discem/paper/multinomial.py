@@ -54,7 +54,6 @@ class Rule(NamedTuple):
     check: bool  # the paper's check-step; False: the interior step
     share: float  # the most that an interior step takes of a count
     damping: float  # a step is divided by 1 + damping * (its effect on the scores of its document)
-    skip: float  # a class is not moved by a weight below skip * rho / n, if few classes are moved
 
 
 # --- compiled -------------------------------------------------------------------------------------
@@ -100,7 +99,6 @@ def learn(state, rule, indptr, indices, values, codes, order, rho, weight, figur
     N, M, C, clock, lag, mean_C = state
     K = N.shape[1]
     a, w, product, held = np.empty(K), np.empty(K), np.empty(K), np.empty(K)
-    moved = np.empty(K, np.int64)
     for t in range(order.shape[0]):
         i = order[t]
         length = log_joint(state, i, indptr, indices, values, a, product)
@@ -109,17 +107,16 @@ def learn(state, rule, indptr, indices, values, codes, order, rho, weight, figur
         words = indices[indptr[i] : indptr[i + 1]]
         counts = values[indptr[i] : indptr[i + 1]]
         floor = rho[t] / rule.n
+        moved: Any = np.flatnonzero(w)
         if rule.damping > 0.0:
-            n_moved = movers(w, rule.skip * floor, moved)
-            w /= 1.0 + rule.damping * effect(state, words, counts, length, w, moved[:n_moved])
+            w /= 1.0 + rule.damping * effect(state, words, counts, length, w, moved)
         # mu <- mu + sum_k w_k s(k, d) - (sum_k w_k) mu + rho alpha / n
         decay, alpha = w.sum(), rule.alpha * floor
         age(N, M, lag, clock, decay, alpha, 1e-12 if rule.check else 1.0 - rule.share)
         scale, gamma, past = clock[SCALE], clock[GAMMA], clock[SUM_SCALE] / clock[SCALE]
-        moved_now = moved[: movers(w, rule.skip * floor, moved)]
         held[:] = 0.0
         for j in range(words.shape[0]):
-            for k in moved_now:
+            for k in moved:
                 count = scale * N[words[j], k]
                 least = (
                     1e-15 * count if rule.check else (1.0 - rule.share) * (count + gamma) - gamma
@@ -148,21 +145,6 @@ def learn(state, rule, indptr, indices, values, codes, order, rho, weight, figur
             for k in range(K):
                 full = C[k] + clock[GAMMA_CLASS]
                 mean_C[k] += weight[t] / clock[WEIGHT] * (full - mean_C[k])
-
-
-@compiled
-def movers(w, least, moved):
-    """List the classes to move, and return how many they are: all, if more than a quarter must."""
-    K, n = w.shape[0], 0
-    for k in range(K):
-        if abs(w[k]) > least:
-            moved[n] = k
-            n += 1
-    if 4 * n > K:
-        for k in range(K):
-            moved[k] = k
-        return K
-    return n
 
 
 @compiled
@@ -209,7 +191,7 @@ class Multinomial(Classifier):
     state : State
     """
 
-    def __init__(self, X, y, loss, prior, check, share, damping, skip, average):
+    def __init__(self, X, y, loss, prior, check, share, damping, average):
         super().__init__(y, loss)
         (n, W), K = X.shape, len(self.classes_)
         if isinstance(prior, str) and prior not in PRIORS:
@@ -217,7 +199,7 @@ class Multinomial(Classifier):
         alpha = float(PRIORS[prior](W) if isinstance(prior, str) else prior)
         if check or self._loss == NLL:  # NLL cannot overshoot
             damping = 0.0
-        self._rule = Rule(self._loss, alpha, float(n), check, share, damping, skip)
+        self._rule = Rule(self._loss, alpha, float(n), check, share, damping)
         N, M, lag = np.full((W, K), alpha), np.full(K, alpha * W), np.zeros((W * average, K))
         self.state = State(N, M, np.ones(K), new_clock(), lag, np.ones(K))
 
@@ -264,7 +246,6 @@ def train(
     projection: str = "check",
     share: float = 0.5,
     damping: float = 0.03,
-    skip: float = 0.01,
     average: bool = False,
     seed: Any = None,
     rescore: bool = False,
@@ -281,9 +262,6 @@ def train(
     loss : {"nll", "ncll", "hinge"}
     prior : {"P1", "P2"} or float
         The pseudo-count alpha of each word, and of each class.
-    skip : float
-        A class is not moved by a weight below ``skip * rho / n``, which is less than what its prior
-        gives a word, unless more than a quarter of the classes move. 0 moves them all.
 
     Examples
     --------
@@ -294,6 +272,6 @@ def train(
     ['a', 'b', 'a', 'b']
     """
     X, check = as_csr(X), check_projection(projection)
-    model = Multinomial(X, y, loss, prior, check, share, damping, skip, average)
+    model = Multinomial(X, y, loss, prior, check, share, damping, average)
     model._train(X, lam, epochs, seed, rescore, callback)
     return model

@@ -105,7 +105,7 @@ def train(
     if reading not in ("word", "document"):
         raise OptionError(f"reading={reading!r} is unknown: use 'word' or 'document'")
     X = as_csr(X)
-    model = Printed(X, y, loss, prior, True, 0.5, 0.0, 0.0, False)
+    model = Printed(X, y, loss, prior, True, 0.5, 0.0, False)
     if model._loss == NLL:
         raise OptionError("the pseudo-code is of loss='ncll' and loss='hinge'")
     model.anew = reading == "word"

@@ -21,7 +21,7 @@ from . import compiled
 from .classifier import Callback, Classifier, as_csr, random_numbers
 from .inside import land
 from .losses import SHORTENED, weigh
-from .multinomial import GAMMA, GAMMA_CLASS, SCALE, age, movers, new_clock
+from .multinomial import GAMMA, GAMMA_CLASS, SCALE, age, new_clock
 from .sampler import gibbs, sample
 
 PART = 1000  # documents to score at a time
@@ -42,7 +42,6 @@ class Rule(NamedTuple):
     loss: int
     eta: float  # pseudo-count of each word in each topic, and of each class
     n: float  # documents that the prior is spread over
-    skip: float  # as in `multinomial`
     alpha: float  # pseudo-count of each topic in a document
     sweeps: int
     seed: int
@@ -57,7 +56,7 @@ def learn(state, rule, indptr, indices, values, codes, order, rho, figures):
     N, M, C, clock = state
     W, T, K = N.shape
     no_lag = np.empty((0, T * K))
-    a, w, moved = np.empty(K), np.empty(K), np.empty(K, np.int64)
+    a, w = np.empty(K), np.empty(K)
     for t in range(order.shape[0]):
         i = order[t]
         words = indices[indptr[i] : indptr[i + 1]]
@@ -78,7 +77,8 @@ def learn(state, rule, indptr, indices, values, codes, order, rho, figures):
         age(N.reshape(W, T * K), M.reshape(T * K), no_lag, clock, decay, eta, 1e-12)
         scale, shortened = clock[SCALE], 0
         # Algorithm 6
-        for k in moved[: movers(w, rule.skip * rho[t] / rule.n, moved)]:
+        moved: Any = np.flatnonzero(w)
+        for k in moved:
             for j in range(words.shape[0]):
                 for z in range(T):
                     count = scale * N[words[j], z, k]
@@ -109,10 +109,10 @@ class Topics(Classifier):
     state : State
     """
 
-    def __init__(self, X, y, loss, n_topics, eta, alpha, sweeps, skip, seed):
+    def __init__(self, X, y, loss, n_topics, eta, alpha, sweeps, seed):
         super().__init__(y, loss)
         (n, W), T, K = X.shape, n_topics, len(self.classes_)
-        self._rule = Rule(self._loss, eta, float(n), skip, alpha, sweeps, seed)
+        self._rule = Rule(self._loss, eta, float(n), alpha, sweeps, seed)
         N, M = np.full((W, T, K), eta), np.full((T, K), eta * W)
         self.state = State(N, M, np.ones(K), new_clock())
 
@@ -157,7 +157,6 @@ def train(
     sweeps: int = 10,
     lam: Any = 1e-5,
     epochs: int = 20,
-    skip: float = 0.01,
     seed: Any = None,
     rescore: bool = False,
     callback: Callback | None = None,
@@ -179,8 +178,6 @@ def train(
         Pseudo-count of each topic in a document. None is ``1 / n_topics``.
     sweeps : int
         Of the sampler, see `gibbs`.
-    skip : float
-        As in `discem.paper.multinomial.train`.
 
     Examples
     --------
@@ -196,6 +193,6 @@ def train(
     draw = rng.integers if isinstance(rng, np.random.Generator) else rng.randint
     eta = 0.1 / n_topics if eta is None else float(eta)
     alpha = 1.0 / n_topics if alpha is None else float(alpha)
-    model = Topics(X, y, loss, n_topics, eta, alpha, sweeps, skip, int(draw(2**31 - 1)))
+    model = Topics(X, y, loss, n_topics, eta, alpha, sweeps, int(draw(2**31 - 1)))
     model._train(X, lam, epochs, rng, rescore, callback)
     return model

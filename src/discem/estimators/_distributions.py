@@ -78,8 +78,12 @@ class OfNumbers(NamedTuple):
             far = (u[:, None] - self.centre) / np.sqrt(self.variance)
         below = ndtr(np.where(np.isnan(far), 0.0, far))
         below = (self._weights() * below).sum(axis=1)
-        spike = 0.0 if self.positive is None else 1.0 - self._weights().sum(axis=1)
-        return below + spike * (x >= 0.0)
+        zero = self.zero()
+        return below if zero is None else below + zero * (x >= 0.0)
+
+    def zero(self) -> np.ndarray | None:
+        """The probability of an exact 0; None: the column has no spike there."""
+        return None if self.positive is None else 1.0 - self._weights().sum(axis=1)
 
     def quantile(self, q: float) -> np.ndarray:
         """The least x with p(cell <= x) >= q."""

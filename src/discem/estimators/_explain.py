@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,6 +55,22 @@ class Explanation(NamedTuple):
         parts = self.contributions[:, one] - self.contributions[:, two]
         order = np.argsort(-parts, kind="stable")
         return [(self.words[j], float(parts[j])) for j in order]
+
+
+def telling_words(model: Any, n: int, places: Iterable[int]) -> list[list[tuple[Any, float]]]:
+    """For each of some classes, by place, the words that speak most for it, and how much.
+
+    It is what the average occurrence of a word adds to the score of the class, beyond what it adds
+    to the average class, times how often the class uses the word.
+    """
+    check_is_fitted(model)
+    log_p, names = model._words()
+    mean, found = log_p.mean(axis=0), []
+    for k in places:
+        scores = np.exp(log_p[k]) * (log_p[k] - mean)
+        best = np.argsort(-scores, kind="stable")[:n]
+        found.append([(names[j], float(scores[j])) for j in best.tolist()])
+    return found
 
 
 def contributions(

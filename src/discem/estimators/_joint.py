@@ -20,6 +20,7 @@ from ..training import Learner
 from . import _input
 from ._by_label import by_label, lacking, some_of
 from ._lazy import by_partition, n_classes
+from ._plots import Plots
 from ._threads import Shared, reads, writes
 
 
@@ -35,7 +36,7 @@ class LinearForm(NamedTuple):
         return self.statistics(X) @ self.coef_.T + self.intercept_
 
 
-class Joint(_input.Named, Shared, _input.Classifier):
+class Joint(Plots, _input.Named, Shared, _input.Classifier):
     """Prediction, densities, samples, and changes of mind that need no training."""
 
     classes_: np.ndarray

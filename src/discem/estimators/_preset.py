@@ -11,10 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 from .._checks import check_number, check_plain, demand
 from . import _input
 from ._choice import Choice, Chooser, check_choice
+from ._plots import Plots
 from ._threads import Shared, lent, reads, writes
 
 
-class Preset(_input.Named, Shared, _input.Classifier, BaseEstimator):
+class Preset(Plots, _input.Named, Shared, _input.Classifier, BaseEstimator):
     """An estimator whose `_fitted` has a `model` that does the work, and what was `chosen`.
 
     All that fitting makes of it is there: the old one is replaced, or it stays.

@@ -424,6 +424,11 @@ class MultinomialNB(CountClassifier):
         check_is_fitted(self)
         return words.log_probabilities(self.learner_.model.features, columns)
 
+    def _words(self) -> tuple[np.ndarray, Any]:
+        """``ln p(word | class)``, and the names of the words or else their numbers."""
+        log_p = self.feature_log_prob_
+        return log_p, getattr(self, "feature_names_in_", range(log_p.shape[1]))
+
     @property
     def class_log_prior_(self) -> np.ndarray:
         return np.log(self.class_prior_)

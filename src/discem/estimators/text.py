@@ -26,7 +26,7 @@ from ..schedules import by_row, constant, power
 from . import _input
 from ._by_label import place_of
 from ._choice import Choice, Chooser, Mark, Options, Result, more_accurate, most_epochs
-from ._explain import Explanation
+from ._explain import Explanation, telling_words
 from ._folds import Split, check_cv, splits
 from ._input import NUMBER, is_count
 from ._lazy import by_partition, n_classes
@@ -675,13 +675,13 @@ class TextClassifier(Preset):
         list of (word, score), largest first
         """
         check_is_fitted(self)
+        return telling_words(self, n, [place_of(self.classes_, label)])[0]
+
+    def _words(self) -> tuple[np.ndarray, list[str]]:
+        """``ln p(word | class)``, (K, words), and the words."""
         if self.n_features is not None:
             raise OptionError("n_features: words that are hashed keep no names; explain() has them")
-        theta = self.model_.feature_log_prob_
-        k = place_of(self.classes_, label)
-        scores = np.exp(theta[k]) * (theta[k] - theta.mean(axis=0))
-        words = list(self.vocabulary_)
-        return [(words[j], float(scores[j])) for j in np.argsort(-scores, kind="stable")[:n]]
+        return self.model_.feature_log_prob_, list(self.vocabulary_)
 
     @reads
     def sample(self, n_samples=1, random_state=None):

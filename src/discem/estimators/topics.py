@@ -391,6 +391,11 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         names = self._word_names()
         return best.tolist() if names is None else [names[j] for j in best]
 
+    def _words(self) -> tuple[np.ndarray, Any]:
+        """``ln p(word | class)``, over all topics, and the words."""
+        p, names = self.topics_.mean(axis=1), self._word_names()
+        return np.log(p), range(p.shape[1]) if names is None else names
+
     def _word_names(self) -> Any:
         if hasattr(self, "_bag"):
             return list(self._bag.vocabulary)

@@ -1,23 +1,15 @@
-"""Pictures.
-
-Matplotlib is imported when one is drawn, and never through pyplot: no window, no global state.
-"""
+"""Pictures, in the style of `discem._style`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..exceptions import MissingExtraError
+from .._style import COLOURS, matplotlib_or_error, new_figure, style
 from ..io.files import write_atomically
-
-# Okabe and Ito: told apart by every kind of colour vision. Without their yellow and black, which
-# are lost on a white and on a dark page.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 
 _COLOURS = COLOURS[:2]
 _NOTHING = 1e-9  # what a missing cell adds, but for rounding
@@ -26,66 +18,15 @@ _DASHED: dict[str, Any] = {"linestyle": (0, (4, 2)), "linewidth": 1.4}
 _SOLID: dict[str, Any] = {"linestyle": "solid", "linewidth": 2.0}
 
 
-def style() -> AbstractContextManager[None]:
-    """Within it, figures are drawn in the style of this library."""
-    matplotlib = _matplotlib()
-    return matplotlib.rc_context(
-        {
-            "axes.prop_cycle": matplotlib.cycler(color=COLOURS),
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.grid": True,
-            "axes.axisbelow": True,
-            "axes.edgecolor": "#737373",
-            "axes.titlelocation": "left",
-            "axes.titleweight": "bold",
-            "axes.titlesize": 10.5,
-            "grid.color": "#737373",
-            "grid.alpha": 0.22,
-            "grid.linewidth": 0.6,
-            "figure.constrained_layout.hspace": 0.06,
-            "figure.constrained_layout.wspace": 0.05,
-            "font.family": "DejaVu Sans",  # comes with Matplotlib: the same everywhere
-            "font.size": 9.5,
-            "legend.fontsize": 9,
-            "legend.frameon": False,
-            "lines.linewidth": 1.8,
-            "lines.markersize": 4.5,
-            "xtick.color": "#737373",
-            "xtick.labelcolor": "black",
-            "xtick.labelsize": 8.5,
-            "ytick.color": "#737373",
-            "ytick.labelcolor": "black",
-            "ytick.labelsize": 8.5,
-        }
-    )
-
-
-def new_figure(width: float, height: float) -> Any:
-    """An empty figure, `width` by `height` inches."""
-    _matplotlib()
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
-
-
 def save_figure(figure: Any, path: Path) -> None:
     """Write `path` with the endings .svg (text stays text, no background) and .png."""
     with (
-        _matplotlib().rc_context({"svg.fonttype": "none", "svg.hashsalt": path.stem}),
+        matplotlib_or_error().rc_context({"svg.fonttype": "none", "svg.hashsalt": path.stem}),
         write_atomically(path.with_suffix(".svg"), "wb") as file,
     ):
         figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
     with write_atomically(path.with_suffix(".png"), "wb") as file:
         figure.savefig(file, format="png", dpi=160, facecolor="white")
-
-
-def _matplotlib() -> Any:
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise MissingExtraError("pictures need matplotlib: pip install 'discem[plot]'") from error
-    return matplotlib
 
 
 def plot_toy(

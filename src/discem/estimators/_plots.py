@@ -1,0 +1,247 @@
+"""Pictures of a fitted model. They need Matplotlib, and return its axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .._style import COLOURS, matplotlib_or_error, style
+from ..exceptions import InputError, OptionError
+from ..targets import UNKNOWN, UNLABELLED
+from . import _input
+from ._explain import telling_words
+
+if TYPE_CHECKING:
+    from ._beliefs import Belief
+
+_PANELS = 9  # at most, unless columns are named
+_CLASSES = 12  # that have colours of their own
+_WORDS = 12  # for each class
+_BINS = 10  # of probabilities
+_LEAST = 20  # rows that a share of the right answers is of
+
+
+class Plots:
+    """Pictures of what a classifier has learnt, and of how far it can be trusted."""
+
+    def plot_history(self, ax: Any = None) -> Any:
+        """Draw how the loss fell while the model was trained.
+
+        Where options were tried, the training of the model that was kept is drawn, if it took place
+        after the trials; else the last trial.
+
+        Parameters
+        ----------
+        ax : axes of Matplotlib, optional
+            Where to draw; by default in a new figure.
+
+        Returns
+        -------
+        axes of Matplotlib
+        """
+        me: Any = self
+        check_is_fitted(me)
+        records = _last_training(me.history_)
+        if not records:
+            raise InputError("there is no history: a stream keeps none, use fit")
+        epochs = [record["epoch"] for record in records]
+        with style():
+            ax = _figure(5.2, 3.0).subplots() if ax is None else ax
+            whole = all("objective" in record for record in records)  # which never rises
+            name = "objective" if whole else "loss"
+            ax.plot(epochs, [record[name] for record in records], label="training rows")
+            if "validation_loss" in records[-1]:
+                held = [record.get("validation_loss", np.nan) for record in records]
+                ax.plot(epochs, held, label="rows held out")
+                ax.legend()
+            ax.set_xlabel("epoch")
+            ax.set_ylabel(f"{name}, nats a row")
+            ax.set_title("Training")
+        return ax
+
+    def plot_classes(self, columns: Sequence[Any] | None = None) -> Any:
+        """Draw what each class believes: of numbers the density, of categories the shares.
+
+        A model of words is drawn with the words that speak most for each class.
+
+        Parameters
+        ----------
+        columns : sequence of column names, optional
+            By default the nine columns that say most of the class.
+
+        Returns
+        -------
+        array of axes of Matplotlib
+        """
+        me: Any = self
+        check_is_fitted(me)
+        classes = me.classes_[:_CLASSES]
+        if hasattr(me, "_words"):
+            if columns is not None:
+                raise OptionError("columns: a model of words has none")
+            return _plot_words(classes, telling_words(me, _WORDS, range(len(classes))))
+        from ._beliefs import beliefs  # which a model of arrays needs for nothing else
+
+        found = beliefs(me, columns)
+        found = found[:_PANELS] if columns is None else found
+        with style():
+            axes = _panels(len(found), 2.2)
+            for ax, belief in zip(axes, found, strict=True):
+                _plot_belief(ax, belief)
+            if len(me.classes_) <= _CLASSES:
+                labels = [str(label) for label in classes]
+                handles = [axes[0].plot([], [], color=_colour(k))[0] for k in range(len(labels))]
+                ncols = min(len(labels), 6)
+                axes[0].figure.legend(handles, labels, loc="outside lower center", ncols=ncols)
+        return axes
+
+    def plot_calibration(self, X: Any, y: Any, ax: Any = None) -> Any:
+        """Draw how often the answers are right, against how probable the model says they are.
+
+        Points on the diagonal are honest. Points below it are of a model that is too certain.
+
+        Parameters
+        ----------
+        X : rows as for `predict`
+            Rows that were not trained on.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        ax : axes of Matplotlib, optional
+
+        Returns
+        -------
+        axes of Matplotlib
+        """
+        sure, right = _answers(self, X, y)
+        order = np.argsort(sure, kind="stable")
+        bins = np.array_split(order, max(1, min(_BINS, len(order) // _LEAST)))
+        said = [sure[rows].mean() for rows in bins]
+        share = np.array([right[rows].mean() for rows in bins])
+        spread = np.sqrt(share * (1.0 - share) / [len(rows) for rows in bins])
+        error = float(sum(len(b) * abs(s - r) for b, s, r in zip(bins, said, share, strict=True)))
+        with style():
+            ax = _figure(3.6, 3.4).subplots() if ax is None else ax
+            low = min(*said, *share, 0.9)
+            ax.plot([low, 1.0], [low, 1.0], color="#737373", linewidth=0.8)
+            ax.errorbar(said, share, yerr=2.0 * spread, fmt="o-", color=COLOURS[0])
+            ax.set_xlabel("probability of the answer")
+            ax.set_ylabel("share that is right")
+            ax.set_title(f"Calibration (error {100.0 * error / len(sure):.1f} %)")
+        return ax
+
+    def plot_rejection(self, X: Any, y: Any, ax: Any = None) -> Any:
+        """Draw the accuracy on the rows that are answered, if the least certain are not.
+
+        Parameters
+        ----------
+        X : rows as for `predict`
+            Rows that were not trained on.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        ax : axes of Matplotlib, optional
+
+        Returns
+        -------
+        axes of Matplotlib
+        """
+        sure, right = _answers(self, X, y)
+        right = right[np.argsort(-sure, kind="stable")]
+        answered = np.arange(1, len(right) + 1)
+        shown = answered >= min(_LEAST, len(right))
+        with style():
+            ax = _figure(4.4, 3.0).subplots() if ax is None else ax
+            accuracy = 100.0 * np.cumsum(right) / answered
+            ax.plot(100.0 * answered[shown] / len(right), accuracy[shown])
+            ax.set_xlabel("rows answered, the most certain first, %")
+            ax.set_ylabel("accuracy, %")
+            ax.set_title("Rejection")
+        return ax
+
+
+def _answers(model: Any, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+    """How probable the predicted class of each row is, and whether it is the right one."""
+    p = model.predict_proba(X)
+    targets = _input.encode(_input.check_y(y, len(p)), model.classes_)
+    if not targets.plain:
+        raise InputError("y needs plain labels, not label sets or shares")
+    known = targets.codes != UNLABELLED
+    right = (p.argmax(axis=1) == targets.codes) & (targets.codes != UNKNOWN)
+    return p.max(axis=1)[known], right[known]
+
+
+def _last_training(history: Sequence[Any]) -> list[Any]:
+    """The records of one training: the last that fitted a classifier."""
+    records = [record for record in history if record.get("stage") != "density"]
+    first = max((j for j, each in enumerate(records) if each["epoch"] == 1), default=0)
+    return records[first:]
+
+
+def _colour(k: int) -> Any:
+    """The colour of a class: the first six are easy to tell apart, others are shades of them."""
+    return COLOURS[k % len(COLOURS)]
+
+
+def _figure(width: float, height: float) -> Any:
+    """A figure of pyplot, so that notebooks and ``plt.show()`` show it."""
+    matplotlib_or_error()
+    import matplotlib.pyplot as plt
+
+    return plt.figure(figsize=(width, height), layout="constrained")
+
+
+def _panels(n: int, height: float) -> np.ndarray:
+    """Axes of n panels in rows of three."""
+    columns = min(n, 3)
+    lines = -(-n // columns)
+    figure = _figure(2.9 * columns, height * lines + 0.4)
+    axes = figure.subplots(lines, columns, squeeze=False).ravel()
+    for ax in axes[n:]:
+        ax.remove()
+    return axes[:n]
+
+
+def _plot_belief(ax: Any, belief: Belief) -> None:
+    shown = belief.p[:_CLASSES]
+    for k, p in enumerate(shown):
+        if belief.is_density:
+            ax.plot(belief.places, p, color=_colour(k))
+            ax.fill_between(belief.places, p, color=_colour(k), alpha=0.12, linewidth=0)
+        else:
+            width = 0.8 / len(shown)
+            at = np.arange(len(p)) - 0.4 + (k + 0.5) * width
+            ax.bar(at, 100.0 * p, width, color=_colour(k))
+    if belief.is_density:
+        ax.set_yticks([])
+        ax.tick_params(axis="x", labelrotation=30 if belief.places.dtype.kind == "M" else 0)
+    else:
+        _name_levels(ax, [str(level) for level in belief.places])
+        ax.set_ylabel("%")
+    title = str(belief.column)
+    if belief.zero is not None:
+        zeros = ", ".join(f"{100.0 * zero:.0f}" for zero in belief.zero[:_CLASSES])
+        title += f" (0: {zeros} %)"
+    ax.set_title(title)
+
+
+def _name_levels(ax: Any, names: list[str]) -> None:
+    step = -(-len(names) // 8)
+    short = [name if len(name) <= 12 else name[:11] + "\N{HORIZONTAL ELLIPSIS}" for name in names]
+    turned = max(map(len, short[::step]), default=0) > 4
+    ax.set_xticks(range(0, len(names), step), short[::step], rotation=30 if turned else 0)
+
+
+def _plot_words(classes: np.ndarray, found: list[list[tuple[Any, float]]]) -> np.ndarray:
+    with style():
+        axes = _panels(len(classes), 2.6)
+        for k, (ax, label) in enumerate(zip(axes, classes, strict=True)):
+            words = found[k]
+            ax.barh(range(len(words)), [score for _, score in words], color=_colour(k))
+            ax.set_yticks(range(len(words)), [str(word) for word, _ in words])
+            ax.set_xticks([])
+            ax.invert_yaxis()
+            ax.grid(False)
+            ax.set_title(str(label))
+    return axes

@@ -14,7 +14,7 @@ X = np.where(rng.uniform(size=X.shape) < 0.1, np.nan, X)
 late = (y == 7) & (np.arange(len(y)) < 600)  # no seven among the first 600 rows
 X, y = X[~late], y[~late]
 
-model = discem.GaussianNB(total_samples=len(X), random_state=0)
+model = discem.GaussianNB(random_state=0)
 print("rows seen  classes  accuracy so far  accuracy on test rows")
 for start in range(0, len(X), 200):
     model.partial_fit(X[start : start + 200], y[start : start + 200])

@@ -32,7 +32,7 @@ def data_of(Model):
 # --- options --------------------------------------------------------------------------------------
 
 WRONG = [
-    ("early_stopping", "yes"), ("shuffle", "no"), ("warm_start", "no"), ("rescore", 1),
+    ("early_stopping", "yes"),
     ("verbose", "x"), ("verbose", -1), ("callback", 3), ("random_state", "x"),
 ]  # fmt: skip
 

@@ -12,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+import tiny
 from scipy.special import logsumexp
 from scipy.stats import norm
 from sklearn import naive_bayes
@@ -114,7 +115,7 @@ def test_weight_is_repetition(Model, loss):
 def test_rows_of_weight_zero_are_not_there(Model):
     X, y = data(Model)
     w = np.tile([1.0, 2.0, 0.0], 50)
-    options = {"shuffle": False, "max_iter": 3, "random_state": 0}
+    options = {"max_iter": 3, "random_state": 0}
     same(
         Model(**options).fit(X, y, sample_weight=w),
         Model(**options).fit(X[w > 0], y[w > 0], sample_weight=w[w > 0]),
@@ -213,33 +214,39 @@ FIGURES = {"loss", "nll", "ncll", "hinge", "accuracy"}
 
 @every_model
 def test_history(Model, capsys):
-    model, X, y = fitted(Model, verbose=1, rescore=True)
+    model, *_ = fitted(Model, verbose=1)
     figures = FIGURES | ({"perplexity"} if Model is MultinomialNB else set())
-    keys = {"epoch", "step", "shortened", "seconds"} | figures | {f"rescored_{f}" for f in figures}
-    keys |= {"objective"}  # of the average
+    keys = {"epoch", "step", "shortened", "seconds", "objective"} | figures
     assert model.n_iter_ == len(model.history_) == 5
     assert all(set(record) - {"went_back"} == keys for record in model.history_)
     assert [record["epoch"] for record in model.history_] == [1, 2, 3, 4, 5]
     last = model.history_[-1]
-    assert last["rescored_loss"] == pytest.approx(log_loss(y, model.predict_proba(X)))
-    assert last["rescored_accuracy"] == pytest.approx(model.score(X, y))
-    joint = model.predict_joint_log_proba(X)
-    of_label = joint[np.arange(len(y)), np.searchsorted(model.classes_, y)]
-    assert last["rescored_nll"] == pytest.approx(-of_label.mean())
     out, err = capsys.readouterr()
     assert not out
     assert err.count("\n") == 5
     assert f"epoch 5/5  loss {last['loss']:.5f}" in err
+
+
+@every_model
+def test_figures_are_those_of_the_answers(Model):
+    model, X, y = fitted(Model)
+    codes = np.searchsorted(model.classes_, y)
+    data = Data(model._rows(X), labels(codes), np.ones(len(y)))
+    now = model.learner_.measure(data, np.arange(len(y)), "now_")
+    assert now["now_loss"] == pytest.approx(log_loss(y, model.predict_proba(X)))
+    assert now["now_accuracy"] == pytest.approx(model.score(X, y))
+    joint = model.predict_joint_log_proba(X)
+    assert now["now_nll"] == pytest.approx(-joint[np.arange(len(y)), codes].mean())
     if Model is MultinomialNB:
         bits = -model.score_samples(X).sum() / X.sum()
-        assert last["rescored_perplexity"] == pytest.approx(np.exp(bits))
+        assert now["now_perplexity"] == pytest.approx(np.exp(bits))
 
 
 @every_model
 def test_stops_when_the_loss_stands_still(Model):
-    assert fitted(Model, max_iter=500, tol=0.05, n_iter_no_change=3)[0].n_iter_ < 100
-    still = fitted(Model, max_iter=50, tol=1e-6, n_iter_no_change=3, step=constant(0.0))[0]
-    assert still.n_iter_ == 4  # the first epoch and three that were no better
+    assert fitted(Model, max_iter=500, tol=0.05)[0].n_iter_ < 100
+    still = fitted(Model, max_iter=50, tol=1e-6, step=constant(0.0), average=False)[0]
+    assert still.n_iter_ == 11  # the first epoch and ten that were no better
 
 
 @every_model
@@ -255,11 +262,9 @@ def test_early_stopping_keeps_the_best(Model):
     models = []
     model, *_ = fitted(
         Model,
-        early_stopping=True,
-        validation_fraction=0.3,
+        early_stopping=0.3,
         max_iter=200,
         tol=1e-3,
-        n_iter_no_change=5,
         step=constant(0.5),
         average=False,
         callback=lambda model, record: models.append(pickle.dumps(model.learner_.model)),
@@ -269,40 +274,6 @@ def test_early_stopping_keeps_the_best(Model):
     assert best < len(losses) - 1 < 199
     assert pickle.dumps(model.learner_.model) == models[best]
     assert {f"validation_{name}" for name in FIGURES} <= set(model.history_[0])
-
-
-@every_model
-def test_warm_start_goes_on(Model):
-    X, y = data(Model)
-    options = {"shuffle": False, "tol": None, "batch_size": 16}
-    model = Model(warm_start=True, max_iter=2, **options)
-    model.fit(X, y).fit(X, y)
-    same(model, Model(max_iter=4, **options).fit(X, y), X)
-    assert model.n_iter_ == len(model.history_) == 4
-    assert Model(max_iter=2, **options).fit(X, y).fit(X, y).n_iter_ == 2
-    with pytest.raises(InputError, match="warm_start: the model knows"):
-        model.fit(X[y != "ash"], y[y != "ash"])
-
-
-def test_warm_start_goes_on_from_any_training():
-    """Of a fit, of a stream, of a file: no fit leaves the model worse than it found it."""
-    X, y = data(GaussianNB)
-
-    def objective(model):
-        rows = Data(model._rows(X), labels(np.searchsorted(NAMES, y)), np.ones(len(y)))
-        return model.learner_.objective(rows, np.arange(len(y))).value
-
-    model = GaussianNB(warm_start=True, max_iter=5, tol=None, random_state=0).fit(X, y)
-    before = objective(model)
-    model.fit(X, y)
-    after = objective(model)
-    assert after < before
-    model.partial_fit(X[:30], y[:30])
-    assert model.learner_.state.averages
-    before = objective(model)
-    assert objective(model.fit(X, y)) < before
-    model.set_params(batch_size=16).fit(X, y)
-    assert model.learner_.state.averages
 
 
 @pytest.mark.parametrize("loss", ["ncll", "hinge"])
@@ -382,13 +353,12 @@ def test_pieces_are_one_pass(Model, prior, projection, average):
     X, y = data(Model)
     options = {
         "prior": prior, "init": "prior", "step": inverse(0.1), "average": average,
-        "projection": projection, "shuffle": False, "total_samples": 150, "max_iter": 1,
+        "projection": projection,
     }  # fmt: skip
-    model = Model(**options)
+    model, whole = (tiny.spread_over(Model(**options), 150) for _ in range(2))
     for piece in np.array_split(np.arange(150), 7):
         model.partial_fit(X[piece], y[piece], classes=NAMES)
-    whole = Model(**options).fit(X, y)
-    same(model, whole, X, 1e-9)
+    same(model, whole.partial_fit(X, y), X, 1e-9)
     np.testing.assert_array_equal(model.class_count_, whole.class_count_)
     assert model.n_iter_ == len(model.history_) == 7
 
@@ -396,12 +366,11 @@ def test_pieces_are_one_pass(Model, prior, projection, average):
 def test_pieces_are_one_pass_in_any_units():
     """A prior with its own centre does not depend on the units, which the first piece gave."""
     X, y = data(GaussianNB)
-    prior = NormalGamma(mean=1.0, variance=2.0)
-    options = {"init": "prior", "step": inverse(0.1), "shuffle": False, "total_samples": 150}
-    model = GaussianNB(prior=prior, **options)
+    options = {"prior": NormalGamma(mean=1.0, variance=2.0), "init": "prior", "step": inverse(0.1)}
+    model, whole = (tiny.spread_over(GaussianNB(**options), 150) for _ in range(2))
     for piece in np.array_split(np.arange(150), 7):
         model.partial_fit(X[piece], y[piece], classes=NAMES)
-    same(model, GaussianNB(prior=prior, max_iter=1, **options).fit(X, y), X, 1e-9)
+    same(model, whole.partial_fit(X, y), X, 1e-9)
 
 
 @every_model
@@ -664,8 +633,8 @@ def test_an_empty_row_gives_only_its_class():
     np.testing.assert_allclose(one.var_, other.var_, rtol=1e-12)
     assert other.class_prior_[0] == pytest.approx((np.sum(y == "ash") + 31) / 183)
     for loss in ("ncll", "hinge", "nll"):
-        model = GaussianNB(loss=loss, total_samples=1e15, average=False, step=constant(0.1))
-        model.partial_fit(X, y)
+        model = GaussianNB(loss=loss, average=False, step=constant(0.1))
+        tiny.spread_over(model, 1e15).partial_fit(X, y)
         mean, variance, prior = model.mean_, model.var_, model.class_prior_
         model.partial_fit(empty, ["ash"] * 30)
         np.testing.assert_allclose(model.mean_, mean, rtol=1e-9)

@@ -220,12 +220,12 @@ def test_a_field_that_the_file_lacks_has_its_default(path):
         for node in nodes(tree, "Interior"):
             del node["fields"]["damping"]
         params = tree["fields"]["params"]["fields"]
-        place = params["keys"].index("rescore")
+        place = params["keys"].index("early_stopping")
         del params["keys"][place], params["values"][place]
 
     renamed(path, forget)
     again = discem.load(path)
-    assert again.projection == Interior(0.5, 0.03) and again.rescore is False
+    assert again.projection == Interior(0.5, 0.03) and again.early_stopping is False
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 

@@ -286,13 +286,6 @@ def test_sets_and_shares_of_one_are_labels(family):
         same(model, other.fit(X, targets), X, 1e-9)
 
 
-def test_warm_start_goes_on():
-    X, y = data("gaussian")
-    options = {"shuffle": False, "tol": None, "random_state": 0, "batch_size": 16}
-    model = MixtureClassifier(warm_start=True, max_iter=2, **options).fit(X, y).fit(X, y)
-    same(model, MixtureClassifier(max_iter=4, **options).fit(X, y), X)
-
-
 def test_units_do_not_matter():
     X, y = data("gaussian")
     scale = np.array([1e-3, 10.0, 1e5, 1.0])
@@ -369,13 +362,13 @@ def test_the_prior_start_breaks_the_symmetry(family):
 def test_a_dead_component_is_named():
     X, y = data("gaussian")
     still = {"max_iter": 1, "tol": None, "step": constant(0.0)}
-    model = MixtureClassifier(random_state=0, warm_start=True, **still)
+    model = MixtureClassifier(random_state=0, **still)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         model.fit(X, y)
     model.learner_.state.classes.counts[3] = 1e-6
     with pytest.warns(ConvergenceWarning, match="component 1 of class 'birch' has died"):
-        model.fit(X, y)
+        model.partial_fit(X, y)
 
 
 @pytest.mark.parametrize(

@@ -806,7 +806,7 @@ def test_tables_that_cannot_be_are_named(Model):
     [
         {"n_components": 0}, {"n_components": True}, {"n_components": "many"},
         {"prior_strength": 0.0}, {"prior_strength": "weak"}, {"temperature": -1.0},
-        {"density": "yes"}, {"validation_fraction": 1.0}, {"max_iter": 0}, {"random_state": "x"},
+        {"density": "yes"}, {"max_iter": 0}, {"random_state": "x"},
     ],
 )  # fmt: skip
 def test_wrong_options_are_named(options):

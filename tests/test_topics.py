@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import tiny
 from lab.datasets import DataNotFoundError, load_text
 from scipy.special import gammaln, polygamma
 from sklearn.base import clone
@@ -194,10 +195,10 @@ def test_trigamma():
 @pytest.mark.parametrize("inference", ["cvb0", "gibbs"])
 def test_one_topic_is_naive_bayes(loss, inference):
     X, y = documents()
-    options = {"loss": loss, "shuffle": False, "max_iter": 3, "tol": None}
-    options |= {"prior": Dirichlet(1.5), "step": constant(0.02), "average": False}
-    one = TopicClassifier(1, inference=inference, **options).fit(X, y)
-    two = MultinomialNB(**options).fit(X, y)
+    options = {"loss": loss, "prior": Dirichlet(1.5), "step": constant(0.02), "average": False}
+    one, two = TopicClassifier(1, inference=inference, **options), MultinomialNB(**options)
+    for model in (one, two) * 3:
+        model.partial_fit(X, y)
     # what has next to no weight is left out: here document by document, there class by class
     near = 1e-3 if loss == "ncll" else 1e-9
     np.testing.assert_allclose(one.topics_[:, 0], np.exp(two.feature_log_prob_), rtol=near)
@@ -258,11 +259,10 @@ def test_same_seed_same_model(inference):
 @pytest.mark.parametrize("loss", ["ncll", "hinge", "nll", "blend"])
 def test_a_stream_equals_a_pass(inference, loss):
     X, y = documents()
-    options = {"prior": Dirichlet(0.5), "init": "prior", "shuffle": False, "max_iter": 1}
-    options |= {"total_samples": 120, "step": constant(0.05), "inference": inference}
-    options |= {"loss": loss, "random_state": 0}
-    whole = TopicClassifier(**options).fit(X, y)
-    pieces = TopicClassifier(**options)
+    options = {"prior": Dirichlet(0.5), "init": "prior", "step": constant(0.05)}
+    options |= {"inference": inference, "loss": loss, "random_state": 0}
+    whole, pieces = (tiny.spread_over(TopicClassifier(**options), 120) for _ in range(2))
+    whole.partial_fit(X, y)
     for part in np.array_split(np.arange(120), 5):
         pieces.partial_fit(X[part], y[part], classes=whole.classes_)
     np.testing.assert_allclose(pieces.topics_, whole.topics_, rtol=1e-10)

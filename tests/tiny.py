@@ -312,3 +312,9 @@ def log_odds(model):
     correlated = block.family in CORRELATED
     d = len(block.values["mean"] if correlated else block.mass) or len(means_of(block))
     return scores(model, of.example(np.arange(4) % 2, d, np.random.default_rng(0)))
+
+
+def spread_over(model, n):
+    """An estimator whose prior is spread over n rows, however many it has seen."""
+    model._spread = lambda weight: float(n)
+    return model

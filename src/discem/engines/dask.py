@@ -266,7 +266,6 @@ class Shards:
         self.sizes = sizes if parts is None else _sizes_of_parts(sizes, parts)
         self.n_rows, self.n_cells = int(sum(sizes)), n_cells
         self.hide: Callable | None = None
-        self.shuffle = True
         self.record: dict[str, Any] = {"parts": len(self.sizes)}  # of every epoch
         if parts is not None:
             self.record["dealt"] = 1.0
@@ -297,7 +296,7 @@ class Shards:
             session.submit(
                 _take_part, sent, rows,
                 rule=rule, t=t, seed=(int(seed), place), span=(begin, end),
-                part=_part(place, size / self.n_rows), hide=self.hide, shuffle=self.shuffle,
+                part=_part(place, size / self.n_rows), hide=self.hide,
             )
             for place, (rows, size) in enumerate(zip(self.parts, self.sizes, strict=True))
         ]  # fmt: skip
@@ -380,11 +379,10 @@ def join_targets(pieces: list[Targets]) -> Targets:
     return Targets(codes, np.concatenate(shares))
 
 
-def _take_part(state, data: Data, rule: Rule, t, seed, span, part: Part, hide, shuffle) -> End:
+def _take_part(state, data: Data, rule: Rule, t, seed, span, part: Part, hide) -> End:
     """Take the steps of a part of a round; the order of its rows is that of the epoch."""
     rng = np.random.RandomState(seed)
-    order = np.flatnonzero(data.weights > 0)
-    order = rng.permutation(order) if shuffle else order
+    order = rng.permutation(np.flatnonzero(data.weights > 0))
     n_batches = -(-len(order) // rule.batch)
     first, last = (rule.batch * round(n_batches * place) for place in span)
     order = order[first:last]

@@ -17,6 +17,7 @@ from . import _input
 from ._distributions import Distribution, OfLevels
 from ._impute import check_how, distribution, draw, impute
 from ._lazy import by_partition
+from ._options import check_share, is_count
 from ._strange import Usual, surprises
 from ._tables import Encoded
 from ._threads import reads
@@ -83,7 +84,7 @@ class Answers:
         y : array of shape (n_samples,)
         """
         model, rng = self._joint(), check_random_state(random_state)
-        if not _input.is_count(n_samples):
+        if not is_count(n_samples):
             raise OptionError(f"n_samples={n_samples!r} must be a whole number >= 1")
         rows = self._given(given or {}).take(np.zeros(n_samples, dtype=np.int64))
         allowed = None if y is None else self._allowed([y] * n_samples)
@@ -184,7 +185,7 @@ class Answers:
         -------
         array of bool, of shape (n_samples,)
         """
-        _input.check_share("rate", rate)
+        check_share("rate", rate)
         return self.score_samples(X) < self._usual().threshold(rate)
 
     @reads

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -25,17 +25,25 @@ from ..models import ClassPrior
 from ..projections import Check, Interior, check_projection
 from ..schedules import Schedule, by_row, scale
 from ..targets import SHARED, Targets
-from ..training import Learner, Plan, Record, best_start, train
+from ..training import Plan, Record, best_start, train
 from . import _input
 from ._by_label import class_weights
-from ._input import NUMBER
 from ._joint import Joint
+from ._options import (
+    NUMBER,
+    check_common_options,
+    check_share,
+    check_unlabelled_weight,
+    is_count,
+    with_options,
+)
 from ._pieces import Pieces, Whole, spreads
 from ._runs import LabelRuns
 from ._threads import lent, reads, writes
 
 PROJECTIONS: dict[str, Any] = {"interior": Interior(), "check": Check()}
 _LARGEST = 4096  # rows per step of a stream, when many have been seen
+_HELD_OUT = 0.1  # of the labelled rows, to stop by
 AUTO_DAMPING = 0.05  # of automatic steps, which are large at first and become small
 _STEPS, _LARGEST_BATCH = 256, 256  # of an epoch on workers, and the rows of one
 AUTO_CAUTION = 2.0  # of automatic steps, which know nothing of rare classes
@@ -88,65 +96,33 @@ class Batch(NamedTuple):
         return self.whole.collect(collect)
 
 
+@with_options
 class GenerativeClassifier(Joint, BaseEstimator):
     """A joint p(y, x) trained by the one update of the method."""
 
-    def __init__(
-        self,
-        *,
-        loss="ncll",
-        prior="data",
-        init="generative",
-        step="auto",
-        projection="interior",
-        average="auto",
-        batch_size="auto",
-        max_iter=300,
-        tol=1e-3,
-        n_iter_no_change="auto",
-        early_stopping=False,
-        validation_fraction=0.1,
-        class_weight=None,
-        unlabelled_weight="auto",
-        shuffle=True,
-        warm_start=False,
-        total_samples=None,
-        rescore=False,
-        callback=None,
-        n_jobs=None,
-        engine=None,
-        random_state=None,
-        verbose=0,
-    ):
-        self.loss = loss
-        self.prior = prior
-        self.init = init
-        self.step = step
-        self.projection = projection
-        self.average = average
-        self.batch_size = batch_size
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.class_weight = class_weight
-        self.unlabelled_weight = unlabelled_weight
-        self.shuffle = shuffle
-        self.warm_start = warm_start
-        self.total_samples = total_samples
-        self.rescore = rescore
-        self.callback = callback
-        self.n_jobs = n_jobs
-        self.engine = engine
-        self.random_state = random_state
-        self.verbose = verbose
+    loss: Any = "ncll"
+    prior: Any = "data"
+    init: Any = "generative"
+    step: Any = "auto"
+    projection: Any = "interior"
+    average: Any = "auto"
+    batch_size: Any = "auto"
+    max_iter: Any = 300
+    tol: Any = 1e-3
+    early_stopping: Any = False
+    class_weight: Any = None
+    callback: Any = None
+    n_jobs: Any = None
+    engine: Any = None
+    random_state: Any = None
+    verbose: Any = 0
 
     # --- what an estimator says of itself ---------------------------------------------------------
 
-    _model: type = models.Mixture
+    _model: ClassVar[type] = models.Mixture
     _mixed = False  # whether factors are those of components within classes
-    _of_input: tuple[str, ...] = ("feature_names_in_",)  # attributes that not every input gives
+    # attributes that not every input gives
+    _of_input: ClassVar[tuple[str, ...]] = ("feature_names_in_",)
 
     def _choose_family(self, X) -> Family:
         """The family of a model of X."""
@@ -211,15 +187,10 @@ class GenerativeClassifier(Joint, BaseEstimator):
 
     # --- what is fitted, and goes to a file -------------------------------------------------------
 
-    _attributes: tuple[str, ...] = (
+    _attributes: ClassVar[tuple[str, ...]] = (
         *("classes_", "class_count_", "n_features_in_", "feature_names_in_", "learner_"),
         *("temperature_", "_prior_shift", "_weight_unit", "_seen", "_runs"),
     )
-    classes_: np.ndarray
-    class_count_: np.ndarray
-    n_features_in_: int
-    learner_: Learner
-    _runs: LabelRuns | None = None  # of a stream
 
     @property
     def history_(self) -> list[Record]:
@@ -284,7 +255,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
     @writes
     @spreads
     def fit(self, X, y, sample_weight=None):
-        """Fit the model, from the start or (with `warm_start`) from where it stands.
+        """Fit the model.
 
         Parameters
         ----------
@@ -305,8 +276,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
             was.
         """
         self._check_options()
-        fresh = not (self.warm_start and self.__sklearn_is_fitted__())
-        batch = self._check_rows(X, y, sample_weight, fresh)
+        batch = self._check_rows(X, y, sample_weight)
         loss = self._known_loss()
         if len(batch.classes) < 2 and not isinstance(loss, NLL):
             raise InputError(
@@ -318,18 +288,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         rows, held = self._split(batch, rng)
         kept = batch.without(held)
         unit, whole = kept.unit(), self._takes_whole(kept)
-        if fresh:
-            self._start(kept, unit, rng, whole=whole)
-        else:
-            if not np.array_equal(self.classes_, batch.classes):
-                raise InputError(
-                    f"warm_start: the model knows classes {self.classes_}, y has {batch.classes}"
-                )
-            self.learner_.engine = self._engine()
-            self.learner_.rule = self.learner_.rule._replace(loss=loss)
-            self.learner_.stream = {}
-            if not whole:
-                self._average(batch.family)
+        self._start(kept, unit, rng, whole=whole)
         data = Data(batch.rows, batch.targets, batch.weights / unit)
         with self._run_by(kept, data, rows, unit) as shards:
             plan = replace(self._plan(batch.targets), whole=whole)
@@ -340,14 +299,14 @@ class GenerativeClassifier(Joint, BaseEstimator):
         self._finish(batch, rng)
         return self
 
-    def _check_rows(self, X, y, sample_weight, fresh: bool) -> Batch:
+    def _check_rows(self, X, y, sample_weight) -> Batch:
         """The rows of a fit, which may be on workers: then the batch is a sample of them."""
         if isinstance(X, Pieces):
-            return self._read_pieces(X, fresh)
-        return self._check_data(X, y, sample_weight, fresh)
+            return self._read_pieces(X)
+        return self._check_data(X, y, sample_weight, fresh=True)
 
-    def _read_pieces(self, pieces: Pieces, fresh: bool) -> Batch:
-        return pieces.batch(self, fresh)
+    def _read_pieces(self, pieces: Pieces) -> Batch:
+        return pieces.batch(self)
 
     @contextmanager
     def _run_by(self, batch: Batch, data: Data, rows, unit: float) -> Iterator[Shards | None]:
@@ -368,12 +327,11 @@ class GenerativeClassifier(Joint, BaseEstimator):
         """Take one pass, in the order given, over the next rows of a stream.
 
         What a stream lacks is filled in as follows. Moments that the prior takes from the data are
-        those of the first batch. The number n that the prior is spread over is `total_samples`, or
-        the rows seen so far. A class never seen before starts at the prior's centre with the mass
-        of one row among those seen, and a running average then forgets what came before; while
-        there is a single class its rows are counted (NLL). A row of the mean weight of the first
-        batch takes a whole step. After `fit`, a running average goes on as if that had been one
-        pass.
+        those of the first batch. The prior is spread over the rows seen so far. A class never seen
+        before starts at the prior's centre with the mass of one row among those seen, and a running
+        average then forgets what came before; while there is a single class its rows are counted
+        (NLL). A row of the mean weight of the first batch takes a whole step. After `fit`, a
+        running average goes on as if that had been one pass.
 
         Rows should come in no particular order: labels in long runs teach one class at a time, and
         raise a `SortedStreamWarning`.
@@ -437,10 +395,10 @@ class GenerativeClassifier(Joint, BaseEstimator):
     # --- before training --------------------------------------------------------------------------
 
     def _check_options(self) -> None:
-        _input.check_common_options(self)
-        for name in ("batch_size", "max_iter", "n_iter_no_change"):
+        check_common_options(self)
+        for name in ("batch_size", "max_iter"):
             value = getattr(self, name)
-            if not _input.is_count(value) and (name == "max_iter" or value != "auto"):
+            if not is_count(value) and (name == "max_iter" or value != "auto"):
                 raise OptionError(f"{name}={value!r} must be a whole number >= 1")
         if isinstance(self.projection, Interior | Check):
             check_projection(self.projection)
@@ -452,11 +410,9 @@ class GenerativeClassifier(Joint, BaseEstimator):
             raise OptionError(f"step={self.step!r} is neither 'auto' nor a function of t")
         if self.average not in (True, False, "auto"):
             raise OptionError(f"average={self.average!r} must be True, False or 'auto'")
-        _input.check_share("validation_fraction", self.validation_fraction)
-        _input.check_unlabelled_weight(self.unlabelled_weight)
-        n = self.total_samples
-        if n is not None and not (isinstance(n, NUMBER) and 0 < n < np.inf):
-            raise OptionError(f"total_samples={n!r} must be None or a number > 0")
+        if not isinstance(self.early_stopping, bool | np.bool_):
+            check_share("early_stopping", self.early_stopping)
+        check_unlabelled_weight(self.unlabelled_weight)
         if self.tol is not None and not (isinstance(self.tol, NUMBER) and self.tol >= 0):
             raise OptionError(f"tol={self.tol!r} must be None or a number >= 0")
 
@@ -527,7 +483,9 @@ class GenerativeClassifier(Joint, BaseEstimator):
         if self.early_stopping:
             targets, weights = batch.targets, batch.weights
             codes = targets.codes if targets.plain else np.zeros(len(weights), int)
-            held = _input.hold_out(codes, weights, self.validation_fraction, rng)
+            given = self.early_stopping
+            share = _HELD_OUT if isinstance(given, bool | np.bool_) else float(given)
+            held = _input.hold_out(codes, weights, share, rng)
             if not len(held):
                 raise InputError("early_stopping: too few rows of each class to hold any out")
             held = np.sort(held)
@@ -600,7 +558,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
 
     def _spread(self, weight: float) -> float:
         """What the prior is spread over: the weight of all observations, one at least."""
-        return float(self.total_samples or max(weight, 1.0))
+        return max(weight, 1.0)
 
     def _resolve_projection(self, loss, caution: float = AUTO_CAUTION) -> Any:
         if not isinstance(self.projection, str):
@@ -615,21 +573,15 @@ class GenerativeClassifier(Joint, BaseEstimator):
         return Interior(projection.share, AUTO_DAMPING, caution)
 
     def _plan(self, targets: Targets) -> Plan:
-        patience = self.n_iter_no_change
-        if patience == "auto":
-            calm = self.learner_.state.averages and not self.early_stopping
-            patience = 2 if calm else 10
+        calm = self.learner_.state.averages and not self.early_stopping
         return Plan(
             self.max_iter,
             self.tol,
-            patience,
-            self.shuffle,
-            self.rescore,
+            2 if calm else 10,
             self.verbose,
             self._after_epoch,
             self._solved(targets),
             self._steps_by_row() and not isinstance(self.learner_.rule.projection, Check),
-            self.n_iter_no_change != "auto",
         )
 
     def _after_epoch(self, record: Record) -> bool:

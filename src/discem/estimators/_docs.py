@@ -30,33 +30,14 @@ batch_size : int or "auto", default="auto"
 max_iter : int, default=300
     Epochs at most; with steps of all rows, steps at most.
 tol : float or None, default=1e-3
-    Stop when no more than this is left to gain, for `n_iter_no_change` epochs in a row. Where
-    parameters are averaged that is in nats a row, judged by the penalised objective of the average;
-    else it is a share of the loss: of held-out rows with early stopping, or the progressive one,
-    averaged over as many epochs. None runs all `max_iter` epochs.
-n_iter_no_change : int or "auto", default="auto"
-    "auto" is 2 where the objective of an average is watched, 10 elsewhere.
-early_stopping : bool, default=False
-    Hold out `validation_fraction` of the labelled rows, stop by their loss, keep the best model.
-validation_fraction : float, default=0.1
+    Stop when no more than this is left to gain. Where parameters are averaged that is in nats a
+    row, for 2 epochs in a row, judged by the penalised objective of the average; else it is a share
+    of the loss, for 10 epochs in a row: of held-out rows with early stopping, or the mean of the
+    last 10 progressive ones. None runs all `max_iter` epochs.
+early_stopping : bool or float, default=False
+    Hold out a tenth of the labelled rows of each class, or that share, stop by their loss, and keep
+    the best model.
 class_weight : dict, "balanced" or None, default=None
-unlabelled_weight : float or "auto", default="auto"
-    Weight of an unlabelled row, which is learnt through its NLL, beside that of a labelled one.
-    "auto" is 1 under NLL and in `GaussianNB`. Elsewhere such steps undo what labels taught unless
-    they are small: it is 0.001 in `MixtureClassifier`, and in `TopicClassifier` such that all
-    unlabelled rows weigh 0.005 times as much as all labelled ones. `MultinomialNB` has a better
-    way under a discriminative loss: when `fit` has learnt from labels, all unlabelled rows move
-    the words by one step up their likelihood. The weight is then how much that step says beside
-    the labels: 1 is as much, 0 nothing; "auto" tries 0, 1/2, 1 and 2 on labelled rows that are
-    held out in turn. `partial_fit` takes no step for them.
-shuffle : bool, default=True
-    Permute the rows anew for each epoch.
-warm_start : bool, default=False
-    Let `fit` go on from where the model stands.
-total_samples : float or None, default=None
-    Rows that the prior is spread over; None is the rows given to `fit`, or seen by `partial_fit`.
-rescore : bool, default=False
-    Score all training rows at the end of each epoch, for `history_`.
 callback : callable or None, default=None
     Called as ``callback(model, record)`` after each epoch; training stops if it returns True.
 n_jobs : int or None, default=None
@@ -71,6 +52,16 @@ engine : None, "dask" or Dask, default=None
 random_state : int, RandomState or None, default=None
 verbose : int, default=0
     1 shows progress: epoch, loss, accuracy and time left."""
+
+_UNLABELLED = """unlabelled_weight : float or "auto", default="auto"
+    Weight of an unlabelled row, which is learnt through its NLL, beside that of a labelled one.
+    "auto" is 1 under NLL. Elsewhere such steps undo what labels taught unless they are small: it is
+    0.001 in `MixtureClassifier`, and in `TopicClassifier` such that all unlabelled rows weigh 0.005
+    times as much as all labelled ones. `MultinomialNB` has a better way under a discriminative
+    loss: when `fit` has learnt from labels, all unlabelled rows move the words by one step up their
+    likelihood. The weight is then how much that step says beside the labels: 1 is as much, 0
+    nothing; "auto" tries 0, 1/2, 1 and 2 on labelled rows that are held out in turn. `partial_fit`
+    takes no step for them."""
 
 _ATTRIBUTES = """mu_, theta_ : dicts of arrays
     The model in both its parametrisations: expected statistics, and natural parameters.
@@ -88,12 +79,11 @@ n_iter_ : int
 history_ : list of dicts
     Per epoch: the loss trained on (of hinge a soft one, where steps take several rows), `nll`,
     `ncll`, `hinge` and `accuracy`, all progressive (from the scores taken before each update);
-    `validation_*` and `rescored_*` where asked for; `step`, the
-    share of `shortened` steps, `seconds`. For words also `perplexity`. Where parameters are
-    averaged, `objective`: mean loss and penalty, a row, of the average. `went_back` where an epoch
-    ended above the start, so that training went back there and shortened its steps. On workers,
-    `parts`: in how many the rows were trained, for small partitions are trained together. Of a
-    stream, the last 100 batches.
+    `validation_*` with early stopping; `step`, the share of `shortened` steps, `seconds`. For words
+    also `perplexity`. Where parameters are averaged, `objective`: mean loss and penalty, a row, of
+    the average. `went_back` where an epoch ended above the start, so that training went back there
+    and shortened its steps. On workers, `parts`: in how many the rows were trained, for small
+    partitions are trained together. Of a stream, the last 100 batches.
 stream_ : dict
     What all batches of a stream come to: the number of `batches` and `rows`, the `weight` of the
     labelled ones, `seconds`, and the mean `loss`, `nll`, `ncll`, `hinge` and `accuracy`, all
@@ -106,7 +96,13 @@ _CV = """cv : None, int, splitter, iterable or array, default=None
     rows belong together or follow in time it is a splitter of scikit-learn, pairs of rows to train
     on and rows to hold out, or the group of each row: a group is held out as a whole."""
 
-_SECTIONS = {"loss": _LOSS, "cv": _CV, "common": _COMMON, "attributes": _ATTRIBUTES}
+_SECTIONS = {
+    "loss": _LOSS,
+    "cv": _CV,
+    "common": _COMMON,
+    "unlabelled": _UNLABELLED,
+    "attributes": _ATTRIBUTES,
+}
 
 
 def documented(cls: type) -> type:

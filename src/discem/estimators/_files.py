@@ -30,10 +30,12 @@ from ..io.frames import plain_name
 from ..io.labels import plain_labels, read_labels
 from . import gaussian, imputer, mixture, naive_bayes, table, text, topics  # noqa: F401  kinds
 from ._base import GenerativeClassifier
-from ._input import is_count
+from ._options import is_count
 from ._preset import Preset
 
 _FORMAT = 3  # 1 was that of 0.1; 2, before 0.2, had records of compiled code
+_GONE = {"family", "n_iter_no_change", "rescore", "shuffle", "total_samples", "unlabelled_weight"}
+_GONE |= {"validation_fraction", "warm_start"}  # options that there were once
 _KIND, _FIELDS, _ARRAY = "kind", "fields", "array"
 _RANDOM_KEYS = 624  # of the Mersenne twister
 _DEEPEST = 100  # levels of a tree; a model has a dozen
@@ -228,7 +230,9 @@ def _put_together(kind: str, fields: dict[str, Any]) -> Any:
     for old, new in getattr(KINDS[kind], "_renamed", ()):
         if old in params and new not in params:
             params[new] = params.pop(old)
-    estimator: Any = KINDS[kind](**params)
+    made: Any = KINDS[kind]
+    gone = _GONE - set(made._get_param_names())
+    estimator = made(**{name: params[name] for name in params.keys() - gone})
     demand(params.get("callback") is None, "it holds a callback")
     for name, value in fields["fitted"].items():
         demand(name in estimator._attributes, f"a {kind} has no attribute {name!r}")

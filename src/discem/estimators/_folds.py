@@ -8,10 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..exceptions import OptionError
-from ._input import by_class, is_count
+from ._input import by_class
+from ._options import is_count
 
 MOST = 50_000  # rows that take part in choosing: more would hardly change the choice
 ENOUGH = 200  # rows held out; where there are fewer, others are held out in turn
+
+_FOLDS = 5
 
 Pair = tuple[np.ndarray, np.ndarray]  # rows to train on, and rows held out
 
@@ -42,20 +45,19 @@ def splits(
     *,
     cv: Any = None,
     folds: int | None = None,
-    fraction: float = 0.2,
     most: int = MOST,
 ) -> list[Split]:
     """Hold out labelled rows of a weight, `most` of them taking part.
 
-    Without `cv` it is a share of each class, again and again where rows are few, or each of so many
+    Without `cv` it is a fifth of each class, again and again where rows are few, or each of so many
     `folds`. The only row of a class is never held out. What is held out has a class that is trained
     on. None where there is nothing to hold out.
     """
     some = rng.permutation(np.flatnonzero((weights > 0) & (codes >= 0)))[:most]
     pairs = (
-        _folds(by_class(some, codes, rng), codes, cv or folds, fraction)
+        _folds(by_class(some, codes, rng), codes, cv or folds)
         if cv is None or is_count(cv)
-        else _as_told(np.sort(some), codes, cv, max(round(1.0 / fraction), 2))
+        else _as_told(np.sort(some), codes, cv, _FOLDS)
     )
     found = []
     for train, held in pairs:
@@ -81,9 +83,9 @@ def check_cv(cv: Any, sampled: bool = False) -> None:
         raise OptionError("cv: options are chosen on a sample of these rows; give a number")
 
 
-def _folds(order: np.ndarray, codes: np.ndarray, cv: int | None, fraction: float) -> Iterator[Pair]:
+def _folds(order: np.ndarray, codes: np.ndarray, cv: int | None) -> Iterator[Pair]:
     """All of `cv` folds, or as many as it takes to judge by enough rows."""
-    folds = cv or max(round(1.0 / fraction), 2)
+    folds = cv or _FOLDS
     fold = np.arange(len(order)) % folds
     fold[np.bincount(codes[order])[codes[order]] == 1] = -1
     wanted = cv or min(-(-ENOUGH * folds // max(len(order), 1)), folds)

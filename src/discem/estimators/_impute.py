@@ -15,7 +15,7 @@ from ..io.frames import check_table
 from ..io.tables import Cells, Layout
 from ..models import Given, given
 from ._distributions import OfCounts, OfLevels, OfNumbers, number_of
-from ._input import is_count
+from ._options import is_count
 from ._tables import Encoded
 
 HOWS = ("mean", "mode", "draw")

@@ -6,19 +6,16 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from decimal import Decimal
-from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from .._checks import NUMBER, demand
-from ..engines import count_jobs, resolve_engine
-from ..exceptions import InputError, NoNumberError, OptionError, UnknownOptionError
+from ..exceptions import InputError, NoNumberError
 from ..families import Accepts
 from ..io.cells import LARGEST, as_floats, first, is_missing, shown
 from ..io.frames import cells_of, columns_of, unmasked
@@ -39,19 +36,6 @@ _ROWS = list | tuple | np.ndarray
 _SETS = set | frozenset
 
 
-class Named:
-    """An estimator whose options have names; one that does not exist is refused by name."""
-
-    def __new__(cls, *args, **options):
-        known = cls._get_param_names()  # type: ignore[attr-defined]
-        for name in options:
-            if name not in known:
-                meant = get_close_matches(name, known, 1)
-                hint = f"did you mean {meant[0]!r}?" if meant else f"there are: {known}"
-                raise UnknownOptionError(f"{cls.__name__} has no option {name!r}; {hint}")
-        return super().__new__(cls)
-
-
 class Classifier(ClassifierMixin):
     """A classifier of scikit-learn that is scored on labels of every kind."""
 
@@ -67,42 +51,6 @@ class Classifier(ClassifierMixin):
             raise InputError("score needs labelled rows of a weight > 0")
         right = _codes(y, model.classes_) == _codes(found, model.classes_)
         return float(np.average(right, weights=weights))
-
-
-def is_count(value) -> bool:
-    """Whether an option is a whole number >= 1."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 1)
-
-
-def check_common_options(estimator) -> None:
-    """See that options which several estimators share are of the kind that they should be."""
-    for name in ("early_stopping", "shuffle", "warm_start", "rescore"):
-        value = getattr(estimator, name, False)
-        if not isinstance(value, bool | np.bool_):
-            raise OptionError(f"{name}={value!r} must be True or False")
-    verbose, callback = estimator.verbose, estimator.callback
-    if not (isinstance(verbose, int | np.integer) and verbose >= 0):
-        raise OptionError(f"verbose={verbose!r} must be a whole number >= 0")
-    if callback is not None and not callable(callback):
-        raise OptionError(f"callback={callback!r} must be None or a function of (model, record)")
-    count_jobs(estimator.n_jobs)
-    resolve_engine(estimator.engine)
-    try:
-        check_random_state(estimator.random_state)
-    except ValueError as error:
-        raise OptionError(f"random_state: {error}") from error
-
-
-def check_share(name: str, value) -> None:
-    """See that an option is a share of something, neither all of it nor nothing."""
-    if not (isinstance(value, NUMBER) and 0 < value < 1):
-        raise OptionError(f"{name}={value!r} must be between 0 and 1")
-
-
-def check_unlabelled_weight(value) -> None:
-    """See that an option can be the weight of what has no label."""
-    if value != "auto" and not (isinstance(value, NUMBER) and 0 <= value < np.inf):
-        raise OptionError(f"unlabelled_weight={value!r} must be 'auto' or a number >= 0")
 
 
 def by_class(rows: np.ndarray, codes: np.ndarray, rng) -> np.ndarray:

@@ -15,12 +15,15 @@ from ..engines import Engine, with_jobs
 from ..exceptions import InputError
 from ..families import Family, family_of
 from ..io.labels import plain_labels
+from ..io.tables import Layout
 from ..targets import UNKNOWN
 from ..training import Learner
 from . import _input
 from ._by_label import by_label, lacking, some_of
 from ._lazy import by_partition, n_classes
+from ._options import Named
 from ._plots import Plots
+from ._runs import LabelRuns
 from ._threads import Shared, reads, writes
 
 
@@ -36,15 +39,19 @@ class LinearForm(NamedTuple):
         return self.statistics(X) @ self.coef_.T + self.intercept_
 
 
-class Joint(Plots, _input.Named, Shared, _input.Classifier):
+class Joint(Plots, Named, Shared, _input.Classifier):
     """Prediction, densities, samples, and changes of mind that need no training."""
 
     classes_: np.ndarray
     class_count_: np.ndarray
     temperature_: float
+    n_features_in_: int
+    layout_: Layout  # of tables
+    unlabelled_weight: Any = "auto"  # an option of those that can do better
     learner_: Learner
-    n_jobs: int | None
+    n_jobs: Any
     _prior_shift: np.ndarray
+    _runs: LabelRuns | None = None  # of a stream
 
     def _read(self, X, family: Family, fresh: bool, grows: bool = False) -> tuple[Any, dict]:
         raise NotImplementedError

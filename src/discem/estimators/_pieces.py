@@ -154,13 +154,13 @@ class Pieces:
         found = self.session.reduce(_join_labels, self._submit(_labels_of, unlabelled))
         return self.session.gather(found)
 
-    def batch(self, estimator: Any, fresh: bool) -> Any:
+    def batch(self, estimator: Any) -> Any:
         """The sample as the estimator checks it, and all rows, checked where they are."""
         labels = self.labels(getattr(estimator, "unlabelled", None))
         if not len(labels.classes):
             raise InputError("y has no label at all: every row is None or NaN")
-        worker = _worker(estimator, labels, fresh, self.sample.X)
-        check = partial(worker._check_data, fresh=fresh, classes=labels.classes, part=True)
+        worker = _worker(estimator, labels, self.sample.X)
+        check = partial(worker._check_data, fresh=True, classes=labels.classes, part=True)
         futures = self._submit(_checked, check)
         facts = self.session.gather([self.session.submit(_facts, each) for each in futures])
         batch = check(*self.sample)
@@ -232,7 +232,7 @@ def _draw(sizes: Sequence[int], seed: int) -> list[np.ndarray]:
     ]
 
 
-def _worker(estimator: Any, labels: Labels, fresh: bool, X: Any) -> Any:
+def _worker(estimator: Any, labels: Labels, X: Any) -> Any:
     """The estimator as workers need it; what depends on all rows is settled."""
     given = estimator.get_params(deep=False)
     options: dict[str, Any] = {"callback": None, "engine": None, "verbose": 0}
@@ -240,14 +240,10 @@ def _worker(estimator: Any, labels: Labels, fresh: bool, X: Any) -> Any:
     if isinstance(given["class_weight"], str) and given["class_weight"] == "balanced" and rows:
         weights = balance(labels.counts)
         options["class_weight"] = dict(zip(plain_labels(labels.classes), weights, strict=True))
-    if given["unlabelled_weight"] == "auto" and labels.missing:
-        family = estimator._choose_family(X) if fresh else estimator._known_family()
-        ratio = labels.missing / max(rows, 1)
+    if given.get("unlabelled_weight") == "auto" and labels.missing:
+        family, ratio = estimator._choose_family(X), labels.missing / max(rows, 1)
         options["unlabelled_weight"] = estimator._auto_unlabelled(family, float(ratio))
-    if fresh:
-        return type(estimator)(**(given | options))
-    copy = deepcopy(estimator)
-    return copy.set_params(**options)
+    return type(estimator)(**(given | options))
 
 
 # --- tasks, on workers ----------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,18 +11,19 @@ from sklearn.utils.validation import check_is_fitted
 from .._checks import check_number, check_plain, demand
 from . import _input
 from ._choice import Choice, Chooser, check_choice
+from ._options import Named
 from ._plots import Plots
 from ._threads import Shared, lent, reads, writes
 
 
-class Preset(Plots, _input.Named, Shared, _input.Classifier, BaseEstimator):
+class Preset(Plots, Named, Shared, _input.Classifier, BaseEstimator):
     """An estimator whose `_fitted` has a `model` that does the work, and what was `chosen`.
 
     All that fitting makes of it is there: the old one is replaced, or it stays.
     """
 
-    _attributes: tuple[str, ...] = ("_fitted",)
-    _roles: tuple[str, ...]  # that a column may have which is no part of the model
+    _attributes: ClassVar[tuple[str, ...]] = ("_fitted",)
+    _roles: ClassVar[tuple[str, ...]]  # that a column may have which is no part of the model
     _fitted: Any
 
     def _check_chosen(self) -> None:

@@ -67,7 +67,7 @@ def learn_from_unlabelled(
     rows = sparse_rows(X)
     fold = np.empty(len(own), dtype=np.int64)
     fold[by_class(np.arange(len(own)), codes, rng)] = np.arange(len(own)) % _FOLDS
-    options = {"unlabelled_weight": 0.0, "class_weight": None, "warm_start": False}
+    options = {"unlabelled_weight": 0.0, "class_weight": None}
     options |= {"early_stopping": False, "max_iter": estimator.n_iter_, "tol": None}
     options |= {"callback": None, "verbose": 0, "random_state": rng.randint(2**31 - 1)}
     scores = {trial: np.zeros((len(own), len(estimator.classes_))) for trial in trials}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import field
+from typing import Any, ClassVar
 
 from .._kinds import savable
 from ..families import FAMILIES
 from ._base import Batch
 from ._docs import documented
+from ._options import with_options
 from ._tables import NUMBERS
 from .mixture import MixtureClassifier
 
@@ -17,6 +19,7 @@ _LARGEST = 200_000  # numbers of covariances, from which training takes too long
 
 @savable
 @documented
+@with_options
 class GaussianClassifier(MixtureClassifier):
     """Normal distributions of correlated columns in each class, trained under NLL, NCLL or hinge.
 
@@ -44,10 +47,8 @@ class GaussianClassifier(MixtureClassifier):
         Steps at most.
     tol : float or None, default=1e-3
         Stop when no more than this is left to gain, in nats a row. None takes `max_iter` steps.
-    n_iter_no_change : int or "auto", default="auto"
-        Steps in a row without gain after which early stopping stops; "auto" is 10.
-    early_stopping : bool, default=False
-        Hold out a tenth of the labelled rows, stop by their loss, keep the best model.
+    early_stopping : bool or float, default=False
+        Hold out a tenth of the labelled rows, or that share, stop by their loss, keep the best.
     class_weight : dict, "balanced" or None, default=None
     callback : callable or None, default=None
         Called as ``callback(model, record)`` after each step; training stops if it returns True.
@@ -81,45 +82,21 @@ class GaussianClassifier(MixtureClassifier):
     ('full', (3, 13, 13))
     """
 
-    _covariances = ("auto", *NUMBERS)
+    _covariances: ClassVar = ("auto", *NUMBERS)
 
-    def __init__(
-        self,
-        n_components=1,
-        *,
-        covariance="auto",
-        hide=0.0,
-        loss="ncll",
-        prior="data",
-        max_iter=300,
-        tol=1e-3,
-        n_iter_no_change="auto",
-        early_stopping=False,
-        class_weight=None,
-        callback=None,
-        n_jobs=None,
-        engine=None,
-        random_state=None,
-        verbose=0,
-    ):
-        super().__init__(
-            n_components,
-            families="gaussian",
-            covariance=covariance,
-            hide=hide,
-            loss=loss,
-            prior=prior,
-            max_iter=max_iter,
-            tol=tol,
-            n_iter_no_change=n_iter_no_change,
-            early_stopping=early_stopping,
-            class_weight=class_weight,
-            callback=callback,
-            n_jobs=n_jobs,
-            engine=engine,
-            random_state=random_state,
-            verbose=verbose,
-        )
+    n_components: Any = field(default=1, kw_only=False)
+    covariance: Any = "auto"
+    families: Any = field(default="gaussian", init=False)
+    missing: Any = field(default="ignore", init=False)
+    forget: Any = field(default=None, init=False)
+    unlabelled: Any = field(default=None, init=False)
+    unlabelled_weight: Any = field(default="auto", init=False)
+    cv: Any = field(default=None, init=False)
+    init: Any = field(default="generative", init=False)
+    step: Any = field(default="auto", init=False)
+    projection: Any = field(default="interior", init=False)
+    average: Any = field(default="auto", init=False)
+    batch_size: Any = field(default="auto", init=False)
 
     def _choose_family(self, X):
         covariance = "full" if self.covariance == "auto" else self.covariance

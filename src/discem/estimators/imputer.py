@@ -15,8 +15,8 @@ from .._kinds import savable
 from ..exceptions import OptionError
 from ..io.frames import check_table
 from ..io.tables import Layout
-from . import _input
 from ._impute import check_how, impute
+from ._options import Named, is_count
 from ._tables import Encoded, prior_of
 from ._threads import Shared, reads, writes
 from .mixture import MixtureClassifier
@@ -27,7 +27,7 @@ _LARGEST = 10_000  # numbers of covariances, from which training takes too long
 
 
 @savable
-class TableImputer(_input.Named, Shared, TransformerMixin, BaseEstimator):
+class TableImputer(Named, Shared, TransformerMixin, BaseEstimator):
     """Fill in the missing cells of a table from a mixture of all its columns.
 
     A missing cell is filled from its distribution given the cells of the row that are there. Data
@@ -112,7 +112,7 @@ class TableImputer(_input.Named, Shared, TransformerMixin, BaseEstimator):
         """
         check_how(self.how, 1)
         for name in ("n_mixtures", "n_components"):
-            if not _input.is_count(getattr(self, name)):
+            if not is_count(getattr(self, name)):
                 raise OptionError(f"{name}={getattr(self, name)!r} must be a whole number >= 1")
         table = check_table(X)
         layout = Layout.learn(table, self.families)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
+from dataclasses import field, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,6 +32,7 @@ from ._docs import documented
 from ._explain import ExplainsRows
 from ._folds import Split, check_cv, splits
 from ._lazy import by_partition
+from ._options import NUMBER, is_count, with_options
 from ._pieces import spreads
 from ._tables import NUMBERS, TABLES, Encoded, Hider, is_table, layout_of, singles, width
 from ._threads import reads, writes
@@ -43,6 +44,7 @@ _DEAD = 0.01  # of an even share: a component with less takes no part
 
 @savable
 @documented
+@with_options
 class MixtureClassifier(ExplainsRows, GenerativeClassifier):
     """A mixture of naive Bayes models inside each class, trained under NLL, NCLL or hinge.
 
@@ -81,8 +83,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         `MultinomialNB`. All names and objects that the naive Bayes of
         the family takes may be given.
     {common}
-    family : str
-        What `families` was called before.
+    {unlabelled}
 
     Attributes
     ----------
@@ -115,95 +116,30 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
     0.98
     """
 
-    def __init__(
-        self,
-        n_components=2,
-        *,
-        families="auto",
-        covariance="diag",
-        hide=0.0,
-        missing="ignore",
-        forget=None,
-        unlabelled=None,
-        cv=None,
-        loss="ncll",
-        prior="data",
-        init="generative",
-        step="auto",
-        projection="interior",
-        average="auto",
-        batch_size="auto",
-        max_iter=300,
-        tol=1e-3,
-        n_iter_no_change="auto",
-        early_stopping=False,
-        validation_fraction=0.1,
-        class_weight=None,
-        unlabelled_weight="auto",
-        shuffle=True,
-        warm_start=False,
-        total_samples=None,
-        rescore=False,
-        callback=None,
-        n_jobs=None,
-        engine=None,
-        random_state=None,
-        verbose=0,
-        family="deprecated",
-    ):
-        super().__init__(
-            loss=loss,
-            prior=prior,
-            init=init,
-            step=step,
-            projection=projection,
-            average=average,
-            batch_size=batch_size,
-            max_iter=max_iter,
-            tol=tol,
-            n_iter_no_change=n_iter_no_change,
-            early_stopping=early_stopping,
-            validation_fraction=validation_fraction,
-            class_weight=class_weight,
-            unlabelled_weight=unlabelled_weight,
-            shuffle=shuffle,
-            warm_start=warm_start,
-            total_samples=total_samples,
-            rescore=rescore,
-            callback=callback,
-            n_jobs=n_jobs,
-            engine=engine,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.n_components = n_components
-        self.families = families
-        self.covariance = covariance
-        self.hide = hide
-        self.missing = missing
-        self.forget = forget
-        self.unlabelled = unlabelled
-        self.cv = cv
-        self.family = family
+    n_components: Any = field(default=2, kw_only=False)
+    families: Any = "auto"
+    covariance: Any = "diag"
+    hide: Any = 0.0
+    missing: Any = "ignore"
+    forget: Any = None
+    unlabelled: Any = None
+    unlabelled_weight: Any = "auto"
+    cv: Any = None
 
     # --- the family -------------------------------------------------------------------------------
 
     _model = Mixture
     _mixed = True
-    _covariances: tuple[str, ...] = tuple(NUMBERS)
+    _covariances: ClassVar = tuple(NUMBERS)
 
-    _renamed = (("family", "families"),)  # options, as older files call them and as they are called
-    _of_input = ("feature_names_in_", "layout_")
-    _attributes = (*GenerativeClassifier._attributes, "layout_", "choice_")
-    layout_: Layout
-
-    def _named_families(self) -> Any:
-        return self.families if self.family == "deprecated" else self.family
+    _renamed: ClassVar = (("family", "families"),)  # options, as older files call them, and we
+    _of_input: ClassVar = ("feature_names_in_", "layout_")
+    _attributes: ClassVar = (*GenerativeClassifier._attributes, "layout_", "choice_")
 
     def _choose_family(self, X) -> Family:
         if isinstance(X, Encoded):
             return TABLES[self.covariance]
-        named = self._named_families()
+        named = self.families
         if named == "auto":
             named = "words" if sp.issparse(X) else "gaussian"
         if self.covariance == "diag":
@@ -238,7 +174,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
                 return X
             layout = self.layout_.extended(X) if stream else self.layout_
             return Encoded(layout.encode(X), layout)
-        named = self._named_families()
+        named = self.families
         if not is_table(X, named):
             return X
         layout = Layout.learn(X, named, self.missing == "informative", 1 if stream else 2)
@@ -318,15 +254,15 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
 
     def _check_options(self) -> None:
         super()._check_options()
-        named = self._named_families()
+        named = self.families
         if isinstance(named, str) and named not in ("auto", *FAMILIES, *COLUMN_FAMILIES):
             known = sorted({"auto", *FAMILIES, *COLUMN_FAMILIES})
             raise OptionError(f"families={named!r} is unknown: use one of {known}")
         if not isinstance(named, str | dict):
             raise OptionError(f"families={named!r} must be a name, or names by column")
-        if not (isinstance(self.hide, _input.NUMBER) and 0 <= self.hide < 1):
+        if not (isinstance(self.hide, NUMBER) and 0 <= self.hide < 1):
             raise OptionError(f"hide={self.hide!r} must be a number from 0 to below 1")
-        if self.forget is not None and not _input.is_count(self.forget):
+        if self.forget is not None and not is_count(self.forget):
             raise OptionError(f"forget={self.forget!r} must be None or a whole number >= 1")
         if self.covariance not in self._covariances:
             raise OptionError(
@@ -337,27 +273,22 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         check_cv(self.cv)
         sizes = self.n_components.values() if isinstance(self.n_components, dict) else None
         for size in [self.n_components] if sizes is None else sizes:
-            if not _input.is_count(size) and not (sizes is None and size == "auto"):
+            if not is_count(size) and not (sizes is None and size == "auto"):
                 raise OptionError(
                     f"n_components={self.n_components!r} must be a whole number >= 1, "
                     "'auto', or such numbers by class"
                 )
 
-    def _read_pieces(self, pieces, fresh):
-        named, layout = self._named_families(), getattr(self, "layout_", None)
-        if isinstance(pieces.sample.X, Encoded) or (fresh and not is_table(pieces.sample.X, named)):
-            layout = None
-        elif fresh:
+    def _read_pieces(self, pieces):
+        X, named = pieces.sample.X, self.families
+        if not isinstance(X, Encoded) and is_table(X, named):
             layout = layout_of(pieces, named, self.missing == "informative")
-        if layout is not None:
             pieces = pieces.map(partial(Encoded.read, layout))
-        return super()._read_pieces(pieces, fresh)
+        return super()._read_pieces(pieces)
 
     def _check_data(
         self, X, y, sample_weight, fresh, classes=None, stream=False, grows=False, part=False
     ) -> Batch:
-        if fresh and self.family != "deprecated":
-            warn("the option family= is called families= now", FutureWarning)
         y, X = _input.unmarked(y, self.unlabelled), self._encoded(X, fresh, stream)
         batch = super()._check_data(X, y, sample_weight, fresh, classes, stream, grows, part)
         if isinstance(batch.X, Encoded) and not any(part.shape[1] for part in batch.X.cells):
@@ -382,7 +313,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         parts = splits(codes, batch.given, rng, cv=self.cv, most=len(codes))
         if not parts:
             return 1, Choice()
-        apart = {"callback": None, "verbose": 0, "unlabelled": None, "warm_start": False}
+        apart = {"callback": None, "verbose": 0, "unlabelled": None}
 
         def train(options: Options, part: Split, _) -> MixtureClassifier:
             params = self.get_params(deep=False) | options | apart
@@ -456,7 +387,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
 
     def _plan(self, targets):
         hider = self._hider(None, self._known_family())
-        return dataclasses.replace(super()._plan(targets), hide=hider)
+        return replace(super()._plan(targets), hide=hider)
 
     def _hider(self, X: Any, family: Family) -> Hider | None:
         """What hides cells of X, or of the rows of the model."""
@@ -615,7 +546,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        named = self._named_families()
+        named = self.families
         own = isinstance(named, str) and named in FAMILIES
         accepts = [FAMILIES[named].accepts] if own else [each.accepts for each in FAMILIES.values()]
         tags.input_tags.allow_nan = any(each.missing for each in accepts)
@@ -626,6 +557,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
 
 
 @documented
+@with_options
 class NaiveBayes(MixtureClassifier):
     """Naive Bayes of tables, trained under NLL, NCLL or hinge: a distribution for each column.
 
@@ -650,6 +582,7 @@ class NaiveBayes(MixtureClassifier):
     prior : "data" or object, default="data"
         The regulariser, see `MixtureClassifier`.
     {common}
+    {unlabelled}
 
     Attributes
     ----------
@@ -669,69 +602,9 @@ class NaiveBayes(MixtureClassifier):
     {{'size': 'gaussian: numbers', 'sort': 'categorical: text, 2 levels'}}
     """
 
-    def __init__(
-        self,
-        *,
-        families="auto",
-        hide=0.0,
-        missing="ignore",
-        forget=None,
-        unlabelled=None,
-        loss="ncll",
-        prior="data",
-        init="generative",
-        step="auto",
-        projection="interior",
-        average="auto",
-        batch_size="auto",
-        max_iter=300,
-        tol=1e-3,
-        n_iter_no_change="auto",
-        early_stopping=False,
-        validation_fraction=0.1,
-        class_weight=None,
-        unlabelled_weight="auto",
-        shuffle=True,
-        warm_start=False,
-        total_samples=None,
-        n_jobs=None,
-        engine=None,
-        rescore=False,
-        callback=None,
-        random_state=None,
-        verbose=0,
-    ):
-        super().__init__(
-            n_components=1,
-            families=families,
-            hide=hide,
-            missing=missing,
-            forget=forget,
-            unlabelled=unlabelled,
-            loss=loss,
-            prior=prior,
-            init=init,
-            step=step,
-            projection=projection,
-            average=average,
-            batch_size=batch_size,
-            max_iter=max_iter,
-            tol=tol,
-            n_iter_no_change=n_iter_no_change,
-            early_stopping=early_stopping,
-            validation_fraction=validation_fraction,
-            class_weight=class_weight,
-            unlabelled_weight=unlabelled_weight,
-            shuffle=shuffle,
-            warm_start=warm_start,
-            total_samples=total_samples,
-            n_jobs=n_jobs,
-            engine=engine,
-            rescore=rescore,
-            callback=callback,
-            random_state=random_state,
-            verbose=verbose,
-        )
+    n_components: Any = field(default=1, init=False)
+    covariance: Any = field(default="diag", init=False)
+    cv: Any = field(default=None, init=False)
 
 
 savable(NaiveBayes, "NaiveBayesClassifier")  # NaiveBayes is a state in files, that of all models

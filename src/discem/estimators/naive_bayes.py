@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -31,6 +31,7 @@ from ._choice import (
 from ._docs import documented
 from ._explain import ExplainsRows
 from ._folds import Split, check_cv, splits
+from ._options import with_options
 from ._pieces import spreads
 from ._threads import reads, writes
 
@@ -44,7 +45,7 @@ _FEW = 3  # epochs that leave a start much as it was
 class FamilyClassifier(GenerativeClassifier):
     """A classifier whose rows are of one family, which it names."""
 
-    family: str
+    family: ClassVar[str]
 
     def _choose_family(self, X) -> Family:
         return FAMILIES[self.family]
@@ -64,6 +65,7 @@ class FamilyClassifier(GenerativeClassifier):
 
 @savable
 @documented
+@with_options
 class GaussianNB(ExplainsRows, FamilyClassifier):
     """Gaussian naive Bayes, trained under NLL, NCLL or hinge.
 
@@ -101,7 +103,7 @@ class GaussianNB(ExplainsRows, FamilyClassifier):
     [[1.0, 0.0, 0.0]]
     """
 
-    family = "gaussian"
+    family: ClassVar = "gaussian"
 
     @property
     @reads
@@ -133,7 +135,7 @@ def _step(loss: Any, documents: float, n: float) -> Schedule:
 class CountClassifier(FamilyClassifier):
     """What all models of counts share: sparse rows of numbers >= 0."""
 
-    family = "words"
+    family: ClassVar = "words"
 
     def _auto_step(self, family, n, state):
         loss = self._known_loss()
@@ -152,6 +154,7 @@ class CountClassifier(FamilyClassifier):
 
 @savable
 @documented
+@with_options
 class MultinomialNB(CountClassifier):
     """Multinomial naive Bayes over counts, trained under NLL, NCLL or hinge.
 
@@ -182,6 +185,7 @@ class MultinomialNB(CountClassifier):
         of the vocabulary).
     {cv}
     {common}
+    {unlabelled}
 
     Attributes
     ----------
@@ -211,62 +215,12 @@ class MultinomialNB(CountClassifier):
     ['+', '-', '+', '-']
     """
 
-    def __init__(
-        self,
-        *,
-        loss="auto",
-        prior="data",
-        init="generative",
-        step="auto",
-        projection="interior",
-        average="auto",
-        batch_size="auto",
-        max_iter=100,
-        tol=1e-3,
-        n_iter_no_change="auto",
-        early_stopping=False,
-        validation_fraction=0.1,
-        cv=None,
-        class_weight=None,
-        unlabelled_weight="auto",
-        shuffle=True,
-        warm_start=False,
-        total_samples=None,
-        rescore=False,
-        callback=None,
-        n_jobs=None,
-        engine=None,
-        random_state=None,
-        verbose=0,
-    ):
-        super().__init__(
-            loss=loss,
-            prior=prior,
-            init=init,
-            step=step,
-            projection=projection,
-            average=average,
-            batch_size=batch_size,
-            max_iter=max_iter,
-            tol=tol,
-            n_iter_no_change=n_iter_no_change,
-            early_stopping=early_stopping,
-            validation_fraction=validation_fraction,
-            class_weight=class_weight,
-            unlabelled_weight=unlabelled_weight,
-            shuffle=shuffle,
-            warm_start=warm_start,
-            total_samples=total_samples,
-            rescore=rescore,
-            callback=callback,
-            n_jobs=n_jobs,
-            engine=engine,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.cv = cv
+    loss: Any = "auto"
+    max_iter: Any = 100
+    cv: Any = None
+    unlabelled_weight: Any = "auto"
 
-    _attributes = (*CountClassifier._attributes, "chosen_", "choice_", "unlabelled_")
+    _attributes: ClassVar = (*CountClassifier._attributes, "chosen_", "choice_", "unlabelled_")
 
     def _check_fitted(self):
         for name in ("chosen_", "unlabelled_"):
@@ -285,10 +239,8 @@ class MultinomialNB(CountClassifier):
     @writes
     @spreads
     def fit(self, X, y, sample_weight=None):
-        if self.warm_start and self.__sklearn_is_fitted__():
-            return super().fit(X, y, sample_weight)
         self._check_options()
-        batch = self._new(self._defaults())._check_rows(X, y, sample_weight, fresh=True)
+        batch = self._new(self._defaults())._check_rows(X, y, sample_weight)
         chosen, choice = self._choose(batch)
         model = self._new(chosen)
 
@@ -349,7 +301,7 @@ class MultinomialNB(CountClassifier):
             return self._defaults(), Choice()
         y, seed = batch.classes[np.maximum(codes, 0)], rng.randint(2**31 - 1)
         apart = {"random_state": seed, "tol": None, "verbose": 0, "unlabelled_weight": 0.0}
-        apart |= {"warm_start": False, "n_jobs": None, "engine": None}
+        apart |= {"n_jobs": None, "engine": None}
 
         def train(options: Options, part: Split, watch: Callable[[Any], bool]) -> MultinomialNB:
             model = self._new(options | apart)

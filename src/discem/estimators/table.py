@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -26,8 +26,8 @@ from ._candidates import DEFAULTS, HIDDEN, STREAM, Readings, Sizes, candidates, 
 from ._choice import Choice, Chooser, Mark, Options, Result, less_surprised, of_all_classes
 from ._explain import Explanation
 from ._folds import Split, check_cv, splits
-from ._input import NUMBER, is_count
 from ._lazy import by_partition, n_classes
+from ._options import NUMBER, check_common_options, is_count, with_options
 from ._pieces import Pieces, spreads
 from ._preset import Preset
 from ._strange import Usual
@@ -79,6 +79,7 @@ class FittedTable:
 
 
 @savable
+@with_options
 class TableClassifier(Answers, Preset):
     """A data frame in, labels out: a mixture of products of distributions inside each class.
 
@@ -127,16 +128,13 @@ class TableClassifier(Answers, Preset):
     max_iter : int, default=40
     tol : float or None, default=1e-3
         See `MixtureClassifier`.
-    validation_fraction : float, default=0.2
-        Share of the rows of each class that is held out to choose, of at most 6 000.
     cv : None, int, splitter, iterable or array, default=None
-        What is held out instead: a number of folds, a splitter of scikit-learn, pairs of rows to
-        train on and to hold out, or the group of each row (a patient, a day).
+        What is held out to choose by. None is a part of the rows of each class, of at most 6 000;
+        else it is a number of folds, a splitter of scikit-learn, pairs of rows to train on and to
+        hold out, or the group of each row (a patient, a day).
     class_weight : dict, "balanced" or None, default=None
     unlabelled_weight : "auto" or float, default="auto"
         See `MixtureClassifier`.
-    total_samples : float or None, default=None
-        Rows that the prior is spread over; None is those given to `fit`, or seen so far.
     n_jobs : int or None, default=None
         Threads to train and predict with: None is one, -1 as many as there are cores. Few rows are
         trained on one.
@@ -183,62 +181,32 @@ class TableClassifier(Answers, Preset):
     'categorical: text, 2 levels'
     """
 
-    def __init__(
-        self,
-        *,
-        families="auto",
-        n_components="auto",
-        loss="auto",
-        hide="auto",
-        missing="auto",
-        prior_strength="auto",
-        temperature="auto",
-        covariance="auto",
-        whole_numbers="auto",
-        average="auto",
-        density="auto",
-        forget=None,
-        max_iter=_ENOUGH_STEPS,
-        tol=1e-3,
-        validation_fraction=0.2,
-        cv=None,
-        class_weight=None,
-        unlabelled_weight="auto",
-        total_samples=None,
-        n_jobs=None,
-        engine=None,
-        callback=None,
-        random_state=None,
-        verbose=0,
-    ):
-        self.families = families
-        self.n_components = n_components
-        self.loss = loss
-        self.hide = hide
-        self.missing = missing
-        self.prior_strength = prior_strength
-        self.temperature = temperature
-        self.covariance = covariance
-        self.whole_numbers = whole_numbers
-        self.average = average
-        self.density = density
-        self.forget = forget
-        self.max_iter = max_iter
-        self.tol = tol
-        self.validation_fraction = validation_fraction
-        self.cv = cv
-        self.class_weight = class_weight
-        self.unlabelled_weight = unlabelled_weight
-        self.total_samples = total_samples
-        self.n_jobs = n_jobs
-        self.engine = engine
-        self.callback = callback
-        self.random_state = random_state
-        self.verbose = verbose
+    families: Any = "auto"
+    n_components: Any = "auto"
+    loss: Any = "auto"
+    hide: Any = "auto"
+    missing: Any = "auto"
+    prior_strength: Any = "auto"
+    temperature: Any = "auto"
+    covariance: Any = "auto"
+    whole_numbers: Any = "auto"
+    average: Any = "auto"
+    density: Any = "auto"
+    forget: Any = None
+    max_iter: Any = _ENOUGH_STEPS
+    tol: Any = 1e-3
+    cv: Any = None
+    class_weight: Any = None
+    unlabelled_weight: Any = "auto"
+    n_jobs: Any = None
+    engine: Any = None
+    callback: Any = None
+    random_state: Any = None
+    verbose: Any = 0
 
     # --- what is fitted, and goes to a file -------------------------------------------------------
 
-    _roles = ("target", "id")
+    _roles: ClassVar = ("target", "id")
 
     def _check_fitted(self) -> None:
         """Refuse what training cannot have left: the model may come from anywhere."""
@@ -373,8 +341,7 @@ class TableClassifier(Answers, Preset):
         return self
 
     def _check_options(self) -> None:
-        _input.check_common_options(self)
-        _input.check_share("validation_fraction", self.validation_fraction)
+        check_common_options(self)
         check_cv(self.cv)
         if self.n_components != "auto" and not is_count(self.n_components):
             raise OptionError(
@@ -429,7 +396,6 @@ class TableClassifier(Answers, Preset):
             "tol": self.tol,
             "class_weight": self.class_weight,
             "unlabelled_weight": self.unlabelled_weight,
-            "total_samples": self.total_samples,
             "n_jobs": self.n_jobs,
             "random_state": seed,
             "verbose": self.verbose,
@@ -526,8 +492,7 @@ class TableClassifier(Answers, Preset):
         average = 1 if on_workers and self.average == "auto" else self.average
         average = _MOST if average == "auto" else average
         folds = _FOLDS if average > 1 and labelled <= _FOLDED else None
-        share = self.validation_fraction
-        parts = splits(codes, weights, rng, cv=self.cv, folds=folds, fraction=share, most=most)
+        parts = splits(codes, weights, rng, cv=self.cv, folds=folds, most=most)
         if not parts:
             return alone
 

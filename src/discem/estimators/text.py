@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,8 +28,8 @@ from ._by_label import place_of
 from ._choice import Choice, Chooser, Mark, Options, Result, more_accurate, most_epochs
 from ._explain import Explanation, telling_words
 from ._folds import Split, check_cv, splits
-from ._input import NUMBER, is_count
 from ._lazy import by_partition, n_classes
+from ._options import NUMBER, check_common_options, check_unlabelled_weight, is_count, with_options
 from ._pieces import Pieces, spreads
 from ._preset import Preset
 from ._threads import reads, writes
@@ -78,6 +78,7 @@ class Fitted:
 
 
 @savable
+@with_options
 class TextClassifier(Preset):
     """Documents in, labels out: multinomial naive Bayes over weighted words, trained to classify.
 
@@ -126,16 +127,13 @@ class TextClassifier(Preset):
         Which words to keep, see CountVectorizer. Not in streams, where words come as they come.
     n_features : int or None, default=None
         Hash words into so many columns instead of keeping a vocabulary: memory is then bounded.
-    validation_fraction : float, default=0.2
-        Share of the documents of each class that is held out to choose, of at most 50 000.
     cv : None, int, splitter, iterable or array, default=None
-        What is held out instead: a number of folds, a splitter of scikit-learn, pairs of documents
-        to train on and to hold out, or the group of each document (a thread, an author).
+        What is held out to choose by. None is a fifth of the documents of each class, of at most
+        50 000; else it is a number of folds, a splitter of scikit-learn, pairs of documents to
+        train on and to hold out, or the group of each document (a thread, an author).
     class_weight : dict, "balanced" or None, default=None
     unlabelled_weight : "auto" or float, default="auto"
         How much documents without a label have to say in `fit`, see `MultinomialNB`.
-    total_samples : float or None, default=None
-        Documents that the prior is spread over; None is those given to `fit`, or seen so far.
     callback : callable or None, default=None
         Called as ``callback(model, record)`` after each epoch; training stops if it returns True.
         ``record["stage"]`` is "choice" while options are tried, then "fit".
@@ -178,66 +176,34 @@ class TextClassifier(Preset):
     'good'
     """
 
-    def __init__(
-        self,
-        *,
-        loss="auto",
-        weighting="auto",
-        length=5.0,
-        temperature="auto",
-        prior="auto",
-        max_iter="auto",
-        ngram_range=(1, 1),
-        analyzer="word",
-        token_pattern="auto",
-        lowercase=True,
-        strip_accents=None,
-        stop_words=None,
-        min_df=1,
-        max_df=1.0,
-        max_features=None,
-        n_features=None,
-        validation_fraction=0.2,
-        cv=None,
-        class_weight=None,
-        unlabelled_weight="auto",
-        total_samples=None,
-        callback=None,
-        n_jobs=None,
-        engine=None,
-        random_state=None,
-        verbose=0,
-    ):
-        self.loss = loss
-        self.weighting = weighting
-        self.length = length
-        self.temperature = temperature
-        self.prior = prior
-        self.max_iter = max_iter
-        self.ngram_range = ngram_range
-        self.analyzer = analyzer
-        self.token_pattern = token_pattern
-        self.lowercase = lowercase
-        self.strip_accents = strip_accents
-        self.stop_words = stop_words
-        self.min_df = min_df
-        self.max_df = max_df
-        self.max_features = max_features
-        self.n_features = n_features
-        self.validation_fraction = validation_fraction
-        self.cv = cv
-        self.class_weight = class_weight
-        self.unlabelled_weight = unlabelled_weight
-        self.total_samples = total_samples
-        self.callback = callback
-        self.n_jobs = n_jobs
-        self.engine = engine
-        self.random_state = random_state
-        self.verbose = verbose
+    loss: Any = "auto"
+    weighting: Any = "auto"
+    length: Any = 5.0
+    temperature: Any = "auto"
+    prior: Any = "auto"
+    max_iter: Any = "auto"
+    ngram_range: Any = (1, 1)
+    analyzer: Any = "word"
+    token_pattern: Any = "auto"
+    lowercase: Any = True
+    strip_accents: Any = None
+    stop_words: Any = None
+    min_df: Any = 1
+    max_df: Any = 1.0
+    max_features: Any = None
+    n_features: Any = None
+    cv: Any = None
+    class_weight: Any = None
+    unlabelled_weight: Any = "auto"
+    callback: Any = None
+    n_jobs: Any = None
+    engine: Any = None
+    random_state: Any = None
+    verbose: Any = 0
 
     # --- what is fitted, and goes to a file -------------------------------------------------------
 
-    _roles = ("text", "label")
+    _roles: ClassVar = ("text", "label")
 
     def _check_fitted(self) -> None:
         """Refuse what training cannot have left: the model may come from anywhere."""
@@ -398,7 +364,7 @@ class TextClassifier(Preset):
         return all_teach if nll else labelled_teach
 
     def _check_options(self) -> None:
-        _input.check_common_options(self)
+        check_common_options(self)
         if self.weighting not in ("auto", *WEIGHTINGS):
             raise OptionError(f"weighting={self.weighting!r} is unknown: use one of {WEIGHTINGS}")
         for name, none in (("length", True), ("temperature", False)):
@@ -413,9 +379,8 @@ class TextClassifier(Preset):
                 raise OptionError(f"{name}={value!r} must be {other!r} or a whole number >= 1")
         if self.prior != "auto" and not isinstance(self.prior, Dirichlet):
             raise OptionError(f"prior={self.prior!r} must be 'auto' or a Dirichlet(...)")
-        _input.check_share("validation_fraction", self.validation_fraction)
         check_cv(self.cv)
-        _input.check_unlabelled_weight(self.unlabelled_weight)
+        check_unlabelled_weight(self.unlabelled_weight)
         if self.loss != "auto":
             resolve_loss(self.loss)
 
@@ -475,7 +440,6 @@ class TextClassifier(Preset):
             tol=None,
             class_weight=self.class_weight,
             unlabelled_weight=self.unlabelled_weight,
-            total_samples=self.total_samples,
             n_jobs=self.n_jobs,
             random_state=None if rng is None else rng.randint(2**31 - 1),
             verbose=self.verbose,
@@ -515,7 +479,7 @@ class TextClassifier(Preset):
         if fixed or y.ndim == 2:  # label sets and shares have no accuracy to judge by
             return []
         codes = _input.encode(y, classes).codes
-        return splits(codes, weights, rng, cv=self.cv, fraction=self.validation_fraction)
+        return splits(codes, weights, rng, cv=self.cv)
 
     def _choose(self, counts, y, K: int, parts: list[Split], unlabelled: bool, rng) -> int:
         """Settle what is left at "auto" on held-out documents; return how many epochs to train."""

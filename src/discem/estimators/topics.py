@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -35,8 +35,8 @@ from ..training import Learner
 from ._base import Batch
 from ._by_label import place_of
 from ._docs import documented
-from ._input import NUMBER, is_count
 from ._lazy import by_partition
+from ._options import NUMBER, is_count, with_options
 from ._threads import reads, writes
 from ._words import all_teach, count_pieces
 from .naive_bayes import CountClassifier
@@ -60,6 +60,7 @@ _WARM = 5  # passes of online EM that tell the topics of a class apart before tr
 
 @savable
 @documented
+@with_options
 class TopicClassifier(TransformerMixin, CountClassifier):
     """One latent Dirichlet allocation per class, trained under NLL, NCLL or hinge.
 
@@ -92,6 +93,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         pseudo-count, shared by the topics. "paper" is
         ``0.1 / n_topics``. The paper's start is ``init="prior"``.
     {common}
+    {unlabelled}
 
     Attributes
     ----------
@@ -114,68 +116,14 @@ class TopicClassifier(TransformerMixin, CountClassifier):
     (20, 4)
     """
 
-    def __init__(
-        self,
-        n_topics=2,
-        *,
-        alpha=None,
-        inference="cvb0",
-        n_sweeps=None,
-        text=False,
-        loss="ncll",
-        prior="data",
-        init="generative",
-        step="auto",
-        projection="interior",
-        average="auto",
-        batch_size="auto",
-        max_iter=10,
-        tol=None,
-        n_iter_no_change="auto",
-        early_stopping=False,
-        validation_fraction=0.1,
-        class_weight=None,
-        unlabelled_weight="auto",
-        shuffle=True,
-        warm_start=False,
-        total_samples=None,
-        rescore=False,
-        callback=None,
-        n_jobs=None,
-        engine=None,
-        random_state=None,
-        verbose=0,
-    ):
-        super().__init__(
-            loss=loss,
-            prior=prior,
-            init=init,
-            step=step,
-            projection=projection,
-            average=average,
-            batch_size=batch_size,
-            max_iter=max_iter,
-            tol=tol,
-            n_iter_no_change=n_iter_no_change,
-            early_stopping=early_stopping,
-            validation_fraction=validation_fraction,
-            class_weight=class_weight,
-            unlabelled_weight=unlabelled_weight,
-            shuffle=shuffle,
-            warm_start=warm_start,
-            total_samples=total_samples,
-            rescore=rescore,
-            callback=callback,
-            n_jobs=n_jobs,
-            engine=engine,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.n_topics = n_topics
-        self.alpha = alpha
-        self.inference = inference
-        self.n_sweeps = n_sweeps
-        self.text = text
+    n_topics: Any = field(default=2, kw_only=False)
+    alpha: Any = None
+    inference: Any = "cvb0"
+    n_sweeps: Any = None
+    text: Any = False
+    max_iter: Any = 10
+    tol: Any = None
+    unlabelled_weight: Any = "auto"
 
     def _check_options(self) -> None:
         super()._check_options()
@@ -198,8 +146,8 @@ class TopicClassifier(TransformerMixin, CountClassifier):
     # --- documents --------------------------------------------------------------------------------
 
     _model = Topics
-    _of_input = (*CountClassifier._of_input, "_bag")
-    _attributes = (*CountClassifier._attributes, "_bag", "_sklearn_output_config")
+    _of_input: ClassVar = (*CountClassifier._of_input, "_bag")
+    _attributes: ClassVar = (*CountClassifier._attributes, "_bag", "_sklearn_output_config")
 
     def _check_fitted(self):
         super()._check_fitted()
@@ -221,14 +169,12 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         X, found = super()._read(bag.learn(documents), family, fresh)
         return X, found | {"_bag": bag}
 
-    def _read_pieces(self, pieces, fresh):
+    def _read_pieces(self, pieces):
         if self.text is False or sp.issparse(pieces.sample.X):
-            return super()._read_pieces(pieces, fresh)
-        if not fresh:
-            return super()._read_pieces(pieces.map(partial(_count, self._bag)), fresh)
+            return super()._read_pieces(pieces)
         bag = self._new_bag()
         pieces = count_pieces(pieces, bag, all_teach).map(bag.arrange)
-        batch = super()._read_pieces(pieces, fresh)
+        batch = super()._read_pieces(pieces)
         return batch._replace(found=batch.found | {"_bag": bag})
 
     def _new_bag(self) -> Bag:
@@ -425,7 +371,3 @@ class TopicClassifier(TransformerMixin, CountClassifier):
     def to_linear(self):
         """Not to be had: with topics the log-odds are no linear function of the counts."""
         raise OptionError("a model with topics is not linear: see MultinomialNB.to_linear")
-
-
-def _count(bag: Bag, documents: Any) -> sp.csr_matrix:
-    return bag.count(as_documents(documents))

@@ -32,13 +32,10 @@ class Plan:
     epochs: int
     tol: float | None = None  # what training may still hope to gain when it stops; None: all epochs
     patience: int = 10  # epochs in a row without more to hope for, until it stops
-    shuffle: bool = True
-    rescore: bool = False  # measure the training rows again after each epoch
     verbose: int = 0
     callback: Callable[[Record], bool] | None = None  # says whether to stop
     solved: bool = False  # the start is the optimum: look at it, and learn nothing
     guarded: bool = True  # go back and shorten the steps where they lead astray
-    hasty: bool = False  # judge few rows by their first epochs, too
     hide: Any = None  # rows, rng -> these rows, some cells missing
     whole: bool = False  # take steps of all rows at once, with a line search
     late: bool = False  # average the states of the second half only; the mean is what is left
@@ -70,21 +67,20 @@ def train(
     if hide is not None:
         data = complete._replace(rows=hide(complete.rows, rng))
     if shards is not None:
-        shards.hide, shards.shuffle = hide, plan.shuffle
+        shards.hide = hide
     passes = data  # over these rows
     if shards is None and not plan.solved and learner.rule.batch >= _MANY:
         passes = data._replace(rows=learner.state.family.lightened(data.rows))
     n_rows = len(rows) if shards is None or plan.solved else shards.n_rows
     progress, guard = Progress(plan.verbose, epochs, n_rows), Guard(learner, data, rows, plan)
-    least = 0.0 if plan.hasty else min(_FEW / max(len(rows), 1), _SOME)
-    patience = Patience(plan.tol, plan.patience, least)
+    patience = Patience(plan.tol, plan.patience, min(_FEW / max(len(rows), 1), _SOME))
     kept, best, done = None, np.inf, False
     while not done and patience.epochs < epochs:
         if plan.late and 2 * patience.epochs >= epochs:
             learner.average()
         seen: Any = shards
         if shards is None or plan.solved:
-            order = rng.permutation(rows) if plan.shuffle else rows
+            order = rng.permutation(rows)
             seen = passes if hide is None else complete._replace(rows=hide(complete.rows, rng))
         else:
             order = rng.randint(2**31 - 1)
@@ -104,8 +100,6 @@ def train(
             done = patience.ends_calmly(record["objective"])
         else:
             done = patience.ends(patience.calm(record["loss"]))
-        if plan.rescore:
-            record |= learner.measure(complete, rows, "rescored_")
         progress.epoch(record)
         done |= plan.callback is not None and plan.callback(record)
     if kept is not None:
@@ -135,8 +129,6 @@ def _train_whole(
                 if record["validation_loss"] < best:
                     kept, best = learner.snapshot(), record["validation_loss"]
                 done = patience.ends(record["validation_loss"])
-            if plan.rescore:
-                record |= learner.measure(complete, rows, "rescored_")
             progress.epoch(record)
             stopped = plan.callback is not None and plan.callback(record)
             if done or stopped:

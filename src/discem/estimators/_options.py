@@ -1,0 +1,69 @@
+"""The options of estimators: declared once, as fields, and what may be given for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import TypeVar, dataclass_transform
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from .._checks import NUMBER
+from ..engines import count_jobs, resolve_engine
+from ..exceptions import OptionError, UnknownOptionError
+
+Estimator = TypeVar("Estimator", bound=type)
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(field,))
+def with_options(estimator: Estimator) -> Estimator:
+    """Let the fields of a class be its options, after those of its base classes."""
+    dataclass(kw_only=True, eq=False, repr=False)(estimator)
+    estimator.__init__.__annotations__.clear()  # type: ignore[misc]  # which would say Any
+    return estimator
+
+
+class Named:
+    """An estimator whose options have names; one that does not exist is refused by name."""
+
+    def __new__(cls, *args, **options):
+        known = cls._get_param_names()  # type: ignore[attr-defined]
+        for name in options:
+            if name not in known:
+                meant = get_close_matches(name, known, 1)
+                hint = f"did you mean {meant[0]!r}?" if meant else f"there are: {known}"
+                raise UnknownOptionError(f"{cls.__name__} has no option {name!r}; {hint}")
+        return super().__new__(cls)
+
+
+def is_count(value) -> bool:
+    """Whether an option is a whole number >= 1."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 1)
+
+
+def check_common_options(estimator) -> None:
+    """See that options which several estimators share are of the kind that they should be."""
+    verbose, callback = estimator.verbose, estimator.callback
+    if not (isinstance(verbose, int | np.integer) and verbose >= 0):
+        raise OptionError(f"verbose={verbose!r} must be a whole number >= 0")
+    if callback is not None and not callable(callback):
+        raise OptionError(f"callback={callback!r} must be None or a function of (model, record)")
+    count_jobs(estimator.n_jobs)
+    resolve_engine(estimator.engine)
+    try:
+        check_random_state(estimator.random_state)
+    except ValueError as error:
+        raise OptionError(f"random_state: {error}") from error
+
+
+def check_share(name: str, value) -> None:
+    """See that an option is a share of something, neither all of it nor nothing."""
+    if not (isinstance(value, NUMBER) and 0 < value < 1):
+        raise OptionError(f"{name}={value!r} must be between 0 and 1")
+
+
+def check_unlabelled_weight(value) -> None:
+    """See that an option can be the weight of what has no label."""
+    if value != "auto" and not (isinstance(value, NUMBER) and 0 <= value < np.inf):
+        raise OptionError(f"unlabelled_weight={value!r} must be 'auto' or a number >= 0")

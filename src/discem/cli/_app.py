@@ -26,9 +26,12 @@ from ._demo import demo
 from ._evaluate import evaluate
 from ._explain import explain
 from ._fit import fit
+from ._impute import impute
 from ._interrupts import Interrupts, Stopped
+from ._outliers import outliers
 from ._predict import predict
 from ._reproduce import reproduce
+from ._sample import sample
 from ._screen import escaped
 
 UsageError: Any = typer.BadParameter.__base__  # of the click that this typer brings or needs
@@ -122,7 +125,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for command in (fit, predict, evaluate, explain, demo, reproduce):
+COMMANDS = (fit, predict, evaluate, explain, impute, sample, outliers, demo, reproduce)
+for command in COMMANDS:
     app.command(cls=_Command)(command)
 
 

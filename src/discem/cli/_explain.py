@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import nullcontext
 from math import exp, fsum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,11 +21,13 @@ from ._options import (
     LabelColumn,
     MaxSize,
     ModelFile,
+    OutputFile,
     TextColumn,
     of_tables,
     of_text,
     option,
 )
+from ._output import records
 from ._reader import Batch, reader_of
 from ._screen import Warnings, counted, one_line, screen, to_json
 from ._sources import Source
@@ -49,6 +52,7 @@ def explain(
     against: Annotated[
         str | None, option("The class to compare it with.", default="the next best")
     ] = None,
+    output: OutputFile = None,
     top: Annotated[int, option("Words or columns to show.", "N", default=True, min=1)] = 20,
     format: Format = None,
     as_json: AsJson = False,
@@ -63,16 +67,20 @@ def explain(
         ),
     ] = None,
 ) -> None:
-    """Show what each word, or column, adds to the log-odds of a class, or the words of a class."""
+    """Show what each word, or column, adds to the log-odds of a class, or the words of a class.
+
+    With -o, all rows of a table are explained in a file, one row each: CSV, TSV, JSON lines or
+    Parquet, as its name tells.
+    """
     if bool(what) == bool(words):
         raise OptionError("give either a text or documents to explain, or --words LABEL")
     source = Source(what or [], format, max_size)
     is_text = not format and _is_text(source.data)
     if not is_text:
-        source.check(reads=[model])
+        source.check(output, reads=[model])
     classifier = load_model(model)
     text_flags = {"--words": words, "--text-column": text_column, "--label-column": label_column}
-    check_options(model, classifier, text_flags, {"--row": row})
+    check_options(model, classifier, text_flags, {"--row": row, "-o": output})
     if words:
         _show_words(classifier, words, top, as_json)
         return
@@ -81,14 +89,20 @@ def explain(
     else:
         hint = f"{model} is a model of documents, not of tables"
         asked = reader_of(classifier, source, text_flags, hint).batches(1000)
-    for batch, i in _chosen(asked, row):
-        with batch.told():
-            explanation = classifier.explain(batch.one(i))
-        record = _record(classifier, explanation, batch, i, label, against, top)
-        if as_json:
-            typer.echo(to_json(record))
-        else:
-            _show_explanation(record, batch, i)
+
+    with records(output) if output is not None else nullcontext() as file:
+        for batch, i in _chosen(asked, row):
+            with batch.told():
+                explanation = classifier.explain(batch.one(i))
+            shown = top if file is None else len(explanation.words)
+            record = _record(classifier, explanation, batch, i, label, against, shown)
+            if file is not None:
+                wide = _wide(record, explanation)
+                file.add({name: [cell] for name, cell in wide.items()})
+            elif as_json:
+                typer.echo(to_json(record))
+            else:
+                _show_explanation(record, batch, i)
 
 
 def _chosen(batches: Iterator[Batch], wanted: int | None) -> Iterator[tuple[Batch, int]]:
@@ -154,13 +168,24 @@ def _record(
     }
 
 
+def _wide(record: dict[str, Any], explanation: Explanation) -> dict[str, Any]:
+    """An explanation as one row: what each column adds has its own column."""
+    parts = {name: part for name, *_, part in record["columns"]}
+    row = {name: cell for name, cell in record.items() if not name.endswith("columns")}
+    for name in map(str, explanation.columns):
+        row[f"column {name}" if name in row else name] = parts.get(name, 0.0)
+    return row
+
+
 def _show_explanation(record: dict[str, Any], batch: Batch, i: int) -> None:
+    from ..estimators._average import REST
+
     part = batch.part
     title = "{label} against {against}, probability {probability:.4f}".format(**record)
-    rows = [
-        (" = ".join("missing" if w is None else str(w) for w in words), f"{added:+.3f}")
-        for *words, added in record[f"{part}s"]
-    ]
+    rows = []
+    for name, *cell, added in record[f"{part}s"]:
+        shown = [name, *("missing" if each is None else str(each) for each in cell)]
+        rows.append((REST if name == REST else " = ".join(shown), f"{added:+.3f}"))
     if record[f"other_{part}s"]:
         rows.append((f"(other {part}s)", f"{record[f'other_{part}s']:+.3f}"))
     rows.append((f"(before any {part})", f"{record['start']:+.3f}"))

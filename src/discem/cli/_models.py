@@ -36,6 +36,14 @@ def load_model(path: Path) -> Any:
     return model
 
 
+def load_table_model(path: Path) -> Any:
+    """A classifier of tables."""
+    model = load_model(path)
+    if not is_table(model):
+        raise OptionError(f"{path} is a model of documents; this command is for models of tables")
+    return model
+
+
 def is_table(model: Any) -> bool:
     """Whether a model is one of tables."""
     from .. import TableClassifier

@@ -83,6 +83,7 @@ OutputFile = Annotated[
     Path | None,
     option("A file to write to, or - for standard output.", "FILE", "--output", "-o", default="-"),
 ]
+Seed = Annotated[int, option("Seed of everything random.", "N", default=True, min=0, max=2**32 - 1)]
 OUTPUT = Path("output")
 Output = Annotated[Path, typer.Option(help="Folder for the results.", metavar="DIR")]
 AsJson = Annotated[bool, option("JSON lines instead of a table.", None, "--json")]

@@ -47,6 +47,11 @@ def to_json(record: dict[str, Any]) -> str:
     return _SURROGATES.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
+def plain_cell(cell: Any) -> Any:
+    """A cell as JSON has it; a date, say, is a text."""
+    return cell if isinstance(cell, str | int | float | None) else str(cell)
+
+
 def note(text: str) -> None:
     """A line on stderr besides the work, which does not end for want of a place to tell of it."""
     with suppress(OSError):

@@ -20,7 +20,7 @@ from ..io.sources import listed
 from ..io.table_files import ReadTable, Rows, in_place, kind_of, table_of
 from ..io.tables import Layout
 from ._reader import Batch, Reader, Training
-from ._screen import Meter, Pace, Warnings
+from ._screen import Meter, Pace, Warnings, plain_cell
 from ._sources import Source
 
 _FEW = 10  # rows that may all have labels of their own
@@ -83,7 +83,7 @@ class SomeRows(Batch):
         return {self.key: self.names[i]}
 
     def cells(self, i: int) -> dict[str, Any]:
-        return {name: _plain(cells[i]) for name, cells in self._cells.items()}
+        return {name: plain_cell(cells[i]) for name, cells in self._cells.items()}
 
     @cached_property
     def _cells(self) -> dict[str, list[Any]]:
@@ -115,7 +115,7 @@ class Tables(Reader):
 
     # --- some at a time ---------------------------------------------------------------------------
 
-    def batches(self, size: int, labels: Labels = "optional") -> Iterator[Batch]:
+    def batches(self, size: int, labels: Labels = "optional") -> Iterator[SomeRows]:
         done = 0
         for rows in self.source.rows(size):
             found = self._labels(rows) if labels == "required" else []  # which are missed first
@@ -134,7 +134,7 @@ class Tables(Reader):
         id = self._roles.id
         if id is None or id not in rows.columns:
             return "row", list(range(done + 1, done + len(rows) + 1))
-        return "id" if id in _TAKEN else id, [*map(_plain, rows.cells(id))]
+        return "id" if id in _TAKEN else id, [*map(plain_cell, rows.cells(id))]
 
     def _known(self, rows: Rows, new: bool) -> ReadTable:
         """The columns that the model takes, as far as they are there."""
@@ -304,8 +304,3 @@ def _placed_in_parts(parts: Any) -> Iterator[None]:
 def _nothing(rows: Rows) -> Content:
     """A column of missing cells."""
     return Content("number", np.full(len(rows), np.nan))
-
-
-def _plain(cell: Any) -> Any:
-    """A cell as JSON has it; a date, say, is a text."""
-    return cell if isinstance(cell, str | int | float | None) else str(cell)

@@ -1,0 +1,65 @@
+"""``discem sample``: rows that a model draws."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from ..exceptions import OptionError
+from ._models import class_names, find_class, load_table_model
+from ._options import ModelFile, OutputFile, Seed, option
+from ._output import records
+from ._sources import Source
+
+
+def sample(
+    model: ModelFile,
+    output: OutputFile = None,
+    n: Annotated[int, option("How many rows to draw.", "N", "-n", default=True, min=1)] = 10,
+    given: Annotated[
+        list[str] | None,
+        option(
+            "Draw the other cells given this one; for more of them, give it again.", "NAME=CELL"
+        ),
+    ] = None,
+    label: Annotated[str | None, option("Draw rows of this class.", default="any")] = None,
+    seed: Seed = 0,
+) -> None:
+    """Draw rows of a table, and their labels, from what a model has learnt.
+
+    The name of the output tells its format: CSV, TSV, JSON lines or Parquet.
+    """
+    Source([], None, 0).check(output, reads=[model])
+    classifier = load_table_model(model)
+    y = None if label is None else find_class(classifier, label)
+    X, labels = classifier.sample(n, seed, y=y, given=_cells(classifier, given or []))
+
+    from ._cells import as_written, records_of, tidied
+
+    names, classes = class_names(classifier), classifier.classes_.tolist()
+    rows = records_of(X)
+    with records(output) as file:
+        columns = {}
+        for column in classifier.model_.layout_.columns:
+            if column.family != "ignored":
+                cells = [row.get(str(column.name)) for row in rows]
+                write = tidied if file.typed else as_written
+                columns[str(column.name)] = [write(cell, column) for cell in cells]
+        drawn = [names[classes.index(each)] for each in labels.tolist()]
+        file.add(columns | {classifier.roles_.get("target", "label"): drawn})
+
+
+def _cells(model: Any, pairs: list[str]) -> dict[str, Any]:
+    """The given cells, read as the model knows their columns."""
+    from ..io.sources import listed
+    from ..io.table_files import TextRows, kind_of
+    from ._cells import cells_of
+
+    known = {str(column.name): column for column in model.model_.layout_.columns}
+    found = {}
+    for pair in pairs:
+        name, equals, cell = pair.partition("=")
+        if not equals or name not in known:
+            raise OptionError(f"--given {pair}: expected NAME=CELL, of one of {listed(known)}")
+        rows = TextRows.of([name], [(1, [cell])], "--given")
+        (found[name],) = cells_of(rows.content(name, kind_of(known[name]), given=True))
+    return found

@@ -99,6 +99,22 @@ class Gamma(NamedTuple):
 
 
 @savable
+class Planes(NamedTuple):
+    """Prior of an answer that is linear in other columns, in pseudo-observations of a component.
+
+    It adds ``nu_plane E[(w x - plane x)^2] / 2v`` and ``nu_variance (ln v + variance / v) / 2`` to
+    the loss of each plane w and variance v: `nu_plane` observations pull it to the plane of all
+    rows, `nu_variance` pull its variance to the usual one of components.
+    """
+
+    nu_plane: float = 1.0
+    nu_variance: float = 2.0
+    plane: Any = None  # (P, q)
+    variance: Any = None  # (q,)
+    gram: Any = None  # (P, P) E[x x'] of all rows
+
+
+@savable
 class NormalWishart(NamedTuple):
     """Prior of correlated numbers, in pseudo-observations of each component.
 

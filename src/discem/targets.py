@@ -45,6 +45,10 @@ class Targets(NamedTuple):
         """The targets of some rows."""
         return Targets(self.codes[rows], self.share if self.plain else self.share[rows])
 
+    def infer(self, scores: Any) -> Inferences:
+        """What scores say of rows with these targets."""
+        return infer(scores, self)
+
     def parts(self, weights: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Pairs of codes and weights that add up to these targets, before any score is known.
 
@@ -89,6 +93,55 @@ def soft_labels(share) -> Targets:
     return Targets(np.full(len(share), SHARED, dtype=np.int64), share)
 
 
+class Numbers(NamedTuple):
+    """What is known of answers that are numbers, which stand in the rows themselves.
+
+    The scores of such rows are two inferences side by side: ``ln p(c, x)`` of all components, where
+    the answer is free, then ``ln p(c, x, y)`` of all components, where it is clamped.
+    """
+
+    codes: np.ndarray  # (n,) 0 where there is a number, UNLABELLED where there is none
+
+    @property
+    def certain(self) -> bool:
+        """Whether every row has an answer."""
+        return bool((self.codes >= 0).all())
+
+    @property
+    def labelled(self) -> np.ndarray:
+        """Which rows have an answer."""
+        return self.codes != UNLABELLED
+
+    def take(self, rows: Any) -> Numbers:
+        """The targets of some rows."""
+        return Numbers(self.codes[rows])
+
+    def infer(self, scores: Any) -> Inferences:
+        """What scores say of rows, with their answers and without."""
+        xp, M = namespace_of(scores), scores.shape[1] // 2
+        free, posterior = _normalized(scores[:, :M])
+        clamped, given = _normalized(scores[:, M:])
+        none, margin = xp.zeros_like(posterior), clamped - free
+        nowhere = xp.zeros_like(clamped, dtype=xp.int64)
+        given = xp.concat([none, given], axis=1)
+        posterior = xp.concat([posterior, none], axis=1)
+        return Inferences(
+            scores, given > 0, clamped, free, given, posterior, nowhere, nowhere, margin
+        )
+
+
+def _normalized(a: Any) -> tuple[Any, Any]:
+    """The logarithm of the sum of exp(a) over each row, and the share of each in it."""
+    xp = namespace_of(a)
+    top = xp.max(a, axis=1, keepdims=True)
+    share = xp.exp(a - top)
+    total = xp.sum(share, axis=1, keepdims=True)
+    return (top + xp.log(total))[:, 0], share / total
+
+
+Answers = Targets | Numbers
+
+
 # --- what scores say, of a target and without it --------------------------------------------------
 
 
@@ -110,11 +163,7 @@ def infer(a: Any, targets: Targets) -> Inferences:
     """Answer both questions for rows with the scores `a`, (n, K), and these targets."""
     xp = namespace_of(a)
     K = a.shape[1]
-    top = xp.max(a, axis=1, keepdims=True)
-    posterior = xp.exp(a - top)
-    total = xp.sum(posterior, axis=1, keepdims=True)
-    posterior = posterior / total
-    free = (top + xp.log(total))[:, 0]
+    free, posterior = _normalized(a)
     codes = beside(targets.codes, a)[:, None]
     # classes in rows, as scores have them side by side in memory
     member = (beside(np.arange(K), a)[:, None] == codes.T).T

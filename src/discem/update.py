@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ._arrays import beside, namespace_of, quiet
 from .losses import NLL
 from .models import Moves
-from .targets import UNLABELLED, Inferences, Targets, infer
+from .targets import UNLABELLED, Answers, Inferences
 
 
 class Judged(NamedTuple):
@@ -26,10 +26,10 @@ class Judged(NamedTuple):
     seen: Inferences
 
 
-def judge(loss: Any, model: Any, batch: Any, targets: Targets) -> Judged:
+def judge(loss: Any, model: Any, batch: Any, targets: Answers) -> Judged:
     """The loss of each row and its weights; a row without a label is learnt by its NLL."""
     scores, posterior = model.scores(batch)
-    seen = infer(scores, targets)
+    seen = targets.infer(scores)
     losses, weights = loss.evaluate(seen)
     if not targets.certain:
         xp = namespace_of(scores)
@@ -63,7 +63,7 @@ def move(
 
 @quiet
 def update(
-    model: Any, batch: Any, targets: Targets, weights: Any, rule: Any, rho: float
+    model: Any, batch: Any, targets: Answers, weights: Any, rule: Any, rho: float
 ) -> tuple[Any, Judged, int]:
     """Judge a batch of rows and take one step; see `judge` and `move`."""
     judged = judge(rule.loss, model, batch, targets)

@@ -12,14 +12,13 @@ from .._kinds import savable
 from ..losses import resolve_loss
 from ..projections import check_projection
 from ..schedules import Schedule, sizes_at, step_sizes
-from ..targets import Targets
 
 
 class Data(NamedTuple):
     """Rows, what is known of their answers, and how much each counts."""
 
     rows: Any  # as the family views them
-    targets: Targets
+    targets: Any  # of `discem.targets`
     weights: np.ndarray
 
     def take(self, chosen: Any) -> Data:

@@ -26,7 +26,7 @@ def find_components(
     sizes, places = [], []
     share = targets.even_shares(len(wanted))
     for k, size in enumerate(wanted):
-        place, found = _k_means(points, weights * share[:, k], size, rng)
+        place, found = k_means(points, weights * share[:, k], size, rng)
         places.append(place)
         sizes.append(size if stream else max(found, 1))
     return _name_components(targets, np.cumsum([0, *sizes]), places), sizes
@@ -63,7 +63,7 @@ def joint_scores(model: Any, rows: Any) -> np.ndarray:
     return Sequential().score(model._replace(first=alone), rows)
 
 
-def _k_means(points, weight, n_clusters: int, rng) -> tuple[np.ndarray, int]:
+def k_means(points, weight, n_clusters: int, rng) -> tuple[np.ndarray, int]:
     """The cluster of each row of a weight > 0, and the number of clusters found."""
     from sklearn.cluster import KMeans
 

@@ -146,13 +146,14 @@ def singles(row: Rows, layout: Layout, columns: np.ndarray) -> Rows:
 
 def _without(rows: Rows, layout: Layout, hidden: np.ndarray, tells: np.ndarray) -> Rows:
     """Rows whose `hidden` cells, by row and column, are missing; the codes that `tells` say so."""
-    numbers, levels, counts = rows.parts
+    numbers, levels, counts, *answers = rows.parts
     gone, code = hidden[:, layout.codes], np.where(tells, np.int32(1), np.int32(-1))
     return Rows(
         (
             dense_rows(np.where(hidden[:, layout.numbers], np.nan, numbers.values), numbers.base),
             code_rows(np.where(gone, code, levels.values)),
             dense_rows(np.where(hidden[:, layout.counts], np.nan, counts.values), counts.base),
+            *answers,
         )
     )
 

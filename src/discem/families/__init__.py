@@ -3,7 +3,18 @@
 `register` is the only place that hears of a family. `docs/add-a-family.md` writes one.
 """
 
-from . import bernoulli, categorical, gaussian, levels, lognormal, normal, poisson, tied, words
+from . import (
+    bernoulli,
+    categorical,
+    gaussian,
+    levels,
+    lognormal,
+    normal,
+    planes,
+    poisson,
+    tied,
+    words,
+)
 from ._family import (
     FAMILIES,
     Accepts,
@@ -31,6 +42,7 @@ __all__ = [
     "lognormal",
     "multiply",
     "normal",
+    "planes",
     "poisson",
     "register",
     "tied",

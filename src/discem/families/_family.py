@@ -187,6 +187,23 @@ class Family:
         """How far a step goes, in units in which a half is far."""
         return {name: namespace_of(move).abs(move) for name, move in step.items()}
 
+    # --- what answers may be linear in, see `planes` ----------------------------------------------
+
+    def features(self, block: Block, batch: Any) -> tuple[Any, Any]:
+        """The features of a batch, (n, p), 0 where missing, and which columns are missing, (n, g).
+
+        The second is None where none is.
+        """
+        raise OptionError(f"no answer is linear in columns of the family {self.name!r}")
+
+    def hidden(self, block: Block) -> tuple[np.ndarray, bool, Any, Any]:
+        """Of features that a row lacks: sizes of columns, if they are levels, means and spreads."""
+        raise OptionError(f"no answer is linear in columns of the family {self.name!r}")
+
+    def told(self, block: Block, found: Any, to_mean: Any, to_spread: Any) -> Any:
+        """What `expected` found, and what answers say of hidden features, by slopes in these."""
+        raise OptionError(f"no answer is linear in columns of the family {self.name!r}")
+
     # --- the start --------------------------------------------------------------------------------
 
     def collect(self, rows: Any, parts: list, n_features: Any, n_classes: int) -> Any:
@@ -439,6 +456,7 @@ class Family:
 
 
 FAMILIES: dict[str, Family] = {}
+ANSWERS: dict[str, Family] = {}
 
 
 def register(family: Family) -> Family:
@@ -449,6 +467,14 @@ def register(family: Family) -> Family:
     return family
 
 
+def register_answer(family: Family) -> Family:
+    """Make a family known that is of no cells of a row, but of its answer given these."""
+    for kind in family.priors:
+        savable(kind)
+    ANSWERS[family.name] = family
+    return family
+
+
 def family_of(block: Block) -> Family:
     """The family that a block belongs to."""
-    return FAMILIES[block.family]
+    return ANSWERS.get(block.family) or FAMILIES[block.family]

@@ -115,6 +115,24 @@ class CategoricalFamily(Family):
         xp = namespace_of(numbers)
         return xp.take(numbers, beside(block.fixed["column"], numbers), axis=0)
 
+    # --- what answers may be linear in ------------------------------------------------------------
+
+    def features(self, block, batch):
+        hot = batch.values.toarray() if sp.issparse(batch.values) else batch.values
+        first = block.fixed["first"]
+        missing = 1.0 - np.add.reduceat(hot, first[:-1], axis=1) if len(first) > 1 else None
+        return hot, missing if missing is not None and missing.any() else None
+
+    def hidden(self, block):
+        share = block.values["share"]
+        return np.diff(block.fixed["first"]), True, share, share
+
+    def told(self, block, found, to_mean, to_spread):
+        (sums, seen), p, first = found, block.values["share"], block.fixed["first"]
+        slope = to_mean + to_spread
+        mean = self._of_levels(block, segment_sum(p * slope, first))
+        return sums + p * (slope - mean), seen
+
     # --- coordinates without bounds ---------------------------------------------------------------
 
     def placed(self, block, free):

@@ -80,6 +80,19 @@ class PoissonFamily(Family):
     def strength(self, block):
         return block.prior.nu
 
+    def features(self, block, batch):
+        scale = _unit(block)
+        missing = None if batch.seen is None else 1.0 - batch.seen
+        return batch.values / scale, missing
+
+    def hidden(self, block):
+        rate, scale = block.values["rate"], _unit(block)[:, None]
+        return np.ones(len(rate), dtype=np.int64), False, rate / scale, rate / scale**2
+
+    def told(self, block, found, to_mean, to_spread):
+        (sums, seen), rate, scale = found, block.values["rate"], _unit(block)[:, None]
+        return sums + rate * (to_mean / scale + to_spread / scale**2), seen
+
     # --- the start --------------------------------------------------------------------------------
 
     def collect(self, rows, parts, n_features, n_classes):
@@ -169,6 +182,11 @@ class PoissonFamily(Family):
     def example(self, codes, n_features, rng):
         rates = 0.5 + 8.0 * rng.random((int(codes.max()) + 1, n_features))
         return rng.poisson(rates[codes]).astype(np.float64)
+
+
+def _unit(block: Block) -> np.ndarray:
+    """What counts are in units of, where something is linear in them."""
+    return np.maximum(block.prior.rate, 1.0)
 
 
 POISSON = register(PoissonFamily())

@@ -40,14 +40,10 @@ def placed(model: Any, vector: Any) -> Any:
 
 def sums_of(model: Any, batch: Any, posterior: Any, weights: Any) -> list[tuple[Any, ...]]:
     """What the weights of a batch's rows say of the classes and of each block; it may be added."""
-    weights = model.spread(weights, posterior)
+    weights, expected = model.expected(batch, posterior, weights)
     found: list[tuple[Any, ...]] = [(namespace_of(weights).sum(weights, axis=0),)]
-    for b, (block, part) in enumerate(zip(model.blocks, batch, strict=True)):
-        family, own = family_of(block), ()
-        if block.has_columns:
-            weighed = model.by_column(b, weights)
-            own = family.gathered(block, family.expected(block, part, weighed))
-        found.append(own)
+    for block, own in zip(model.blocks, expected, strict=True):
+        found.append(family_of(block).gathered(block, own) if block.has_columns else ())
     return found
 
 

@@ -184,15 +184,25 @@ class Mixture:
         member = self.code[:, None] == np.arange(self.n_classes)
         return (posterior**2 * total) @ beside(member.astype(np.float64), total)
 
+    def expected(
+        self, batch: tuple, posterior: Any, weights: Any, least: float = 0.0
+    ) -> tuple[Any, list[Any]]:
+        """The weights of components, (n, M), and what each block expects of a batch with them."""
+        weights = self.spread(weights, posterior)
+        pairs = enumerate(zip(self.blocks, batch, strict=True))
+        found = [
+            family_of(block).expected(block, part, self.by_column(b, weights), least)
+            for b, (block, part) in pairs
+        ]
+        return weights, found
+
     def moved(self, batch: tuple, posterior: Any, weights: Any, moves: Moves) -> tuple[Any, int]:
         """The model after one step, and how many factors had theirs shortened."""
-        weights, step = self.spread(weights, posterior), self._step(moves)
-        blocks, shortened = [], 0
-        for b, (block, part) in enumerate(zip(self.blocks, batch, strict=True)):
-            family, own = family_of(block), self.by_column(b, weights)
-            found = family.expected(block, part, own, moves.negligible)
-            tied = self.columns_of(b) is not None
-            block, short = family.moved(block, found, self._step(moves, b) if tied else step)
+        step, blocks, shortened = self._step(moves), [], 0
+        weights, found = self.expected(batch, posterior, weights, moves.negligible)
+        for b, (block, own) in enumerate(zip(self.blocks, found, strict=True)):
+            family, tied = family_of(block), self.columns_of(b) is not None
+            block, short = family.moved(block, own, self._step(moves, b) if tied else step)
             blocks.append(block)
             shortened += short
         classes, short = self.classes.moved(namespace_of(weights).sum(weights, axis=0), step)

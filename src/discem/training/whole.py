@@ -23,7 +23,6 @@ from ..engines.sequential import add_figures
 from ..figures import FIGURES
 from ..io.rows import joined
 from ..models.free import placed, reach_of, slope_of, sums_of, vector_of
-from ..targets import Targets
 from ..update import judge
 from .learner import Learner
 
@@ -265,11 +264,9 @@ def with_holes(data: Data, hide: Any, rng: Any) -> Data:
     """The rows as they are, and copies of them in which cells are hidden."""
     copies = _COPIES if data.rows.n_rows < _MANY else 1
     hidden = [hide(data.rows, rng, complete=0.0) for _ in range(copies)]
-    times, share = 1 + copies, (1.0 - _AS_THEY_ARE) / copies
+    share = (1.0 - _AS_THEY_ARE) / copies
     weights = [_AS_THEY_ARE * data.weights] + [share * data.weights] * copies
-    codes, given = data.targets
-    given = given if data.targets.plain else np.tile(given, (times, 1))
-    targets = Targets(np.tile(codes, times), given)
+    targets = data.targets.take(np.tile(np.arange(data.rows.n_rows), 1 + copies))
     return Data(joined([data.rows, *hidden]), targets, np.concatenate(weights))
 
 

@@ -1,0 +1,135 @@
+"""One model of a table and of numbers that are to be told from it; see `TableRegressor`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import models
+from .._checks import check_count, demand
+from .._kinds import savable
+from ..engines import Data, Rule, Sequential, with_jobs
+from ..engines.sequential import chunks_of
+from ..io.rows import Rows, dense_rows
+from ..io.tables import Layout
+from ..losses import NLL
+from ..models.regression import Regression, begin, units_of_answers
+from ..priors import Planes
+from ..projections import Interior
+from ..schedules import power
+from ..targets import UNLABELLED, Numbers, labels
+from ..training import Learner, Plan, train
+from ._components import k_means
+from ._tables import TABLES, Encoded, Hider, prior_of, width
+
+HIDDEN = 0.8  # the largest share of a row's cells that training hides
+_FAR = 2.0  # how much farther apart clusters see answers than cells
+_QUIET = 0.02  # the weight of a row without an answer
+_BATCH = 64  # rows per step of a stream
+_FAMILY = TABLES["diag"]
+
+
+class Normals(NamedTuple):
+    """What a model says of the answers of rows: mixtures of normal distributions."""
+
+    shares: np.ndarray  # (n, M) p(component | x)
+    means: np.ndarray  # (q, n, M)
+    variances: np.ndarray  # (q, n, M)
+
+
+@savable
+@dataclass
+class PlanesModel:
+    """A mixture of planes over the columns of a table, in training or trained."""
+
+    layout: Layout
+    learner: Learner
+
+    @classmethod
+    def start(
+        cls, table: Encoded, y: np.ndarray, weights: np.ndarray, size: int, loss: Any, rng: Any,
+        total: float | None = None,
+    ) -> PlanesModel:  # fmt: skip
+        """The model where training begins: at clusters of rows and answers, and their planes."""
+        rows, d = table.view(), width(table.layout)
+        known = ~np.isnan(y).all(axis=1)
+        shift, scale = units_of_answers(y, weights)
+        far = np.nan_to_num((y - shift) / scale)
+        points = np.hstack([_FAMILY.points(rows, weights, d), _FAR * far])
+        codes, found = k_means(points, weights * known, size, rng)
+        count = max(found, 1)
+        tally = models.collect(_FAMILY, rows, labels(codes), weights, d, count)
+        alone = np.zeros(len(codes), dtype=np.int64)
+
+        def together() -> Any:
+            return models.collect(_FAMILY, rows, labels(alone), weights, d, 1).features
+
+        prior = _FAMILY.complete_prior(prior_of(1.0), rows, [(codes, weights)], float(count))
+        prior = _FAMILY.prior_of_components(prior, together, tally.features)
+        mixture = models.start(tally, prior, models.ClassPrior(), "generative")
+        state = begin(mixture, _rows(table, y), codes, weights * known, Planes())
+        spread = float(total or max(weights.sum(), 1.0))
+        rule = Rule(loss, Interior(), power(0.1, 400.0, 0.9), spread, _BATCH, by_row=True)
+        return cls(table.layout, Learner(state, rule))
+
+    def train(
+        self, table: Encoded, y: np.ndarray, weights: np.ndarray, rng: Any, plan: Plan,
+        n_jobs: int | None = None,
+    ) -> None:  # fmt: skip
+        """Take steps of all rows until there is no more to gain."""
+        self.learner.engine = with_jobs(Sequential(), n_jobs)
+        # what is most likely of all cells is so of any of them: NLL needs none hidden
+        hides = not isinstance(self.learner.rule.loss, NLL)
+        plan = replace(plan, whole=True, hide=self._hider() if hides else None)
+        data, nothing = _data(table, y, weights), np.zeros(0, dtype=np.int64)
+        train(self.learner, data, np.flatnonzero(data.weights > 0), nothing, plan, rng)
+
+    def learn(self, table: Encoded, y: np.ndarray, weights: np.ndarray) -> None:
+        """Take one pass over the next rows of a stream."""
+        rng = np.random.RandomState(self.learner.t % 2**31)
+        data = _data(table, y, weights)
+        self.learner.own()
+        self.learner.average()
+        rows = self._hider()(data.rows, rng)
+        self.learner.batch(data._replace(rows=rows), np.flatnonzero(data.weights > 0))
+
+    def _hider(self) -> Hider:
+        return Hider(self.layout, HIDDEN)
+
+    def answers(self, table: Encoded | Rows) -> Normals:
+        """What it says of rows."""
+        rows = table.view() if isinstance(table, Encoded) else table
+        model: Regression = self.learner.model
+        nothing = np.full((rows.n_rows, len(model.answer.mass)), np.nan)
+        rows = Rows((*rows.parts[:3], dense_rows(nothing)))
+        parts = [model.normals(model.read(rows.take(some))) for some in chunks_of(rows, model)]
+        shares, means, variances = zip(*parts, strict=True)
+        return Normals(
+            np.concatenate(shares), np.concatenate(means, 1), np.concatenate(variances, 1)
+        )
+
+    def check(self) -> None:
+        """Refuse what training cannot have left; it may come from anywhere."""
+        demand(isinstance(self.layout, Layout), "it does not know its columns")
+        self.layout.check()
+        demand(isinstance(self.learner, Learner), "it has no learner")
+        demand(type(self.learner.state) is Regression, "it holds no mixture of planes")
+        sizes = width(self.layout)
+        plane = self.learner.state.answer.values.get("plane", np.zeros(0))
+        demand(plane.ndim == 3, "it has no planes")
+        check_count("answers", plane.shape[1], least=1)
+        features = 1 + sizes[0] + sum(sizes[1]) + sizes[2]
+        self.learner.check(plane.shape[2], (*sizes, (features, plane.shape[1])))
+
+
+def _rows(table: Encoded, y: np.ndarray) -> Rows:
+    return Rows((*table.view().parts, dense_rows(y)))
+
+
+def _data(table: Encoded, y: np.ndarray, weights: np.ndarray) -> Data:
+    """Rows and their answers; those without one count little."""
+    known = ~np.isnan(y).all(axis=1)
+    targets = Numbers(np.where(known, 0, UNLABELLED))
+    return Data(_rows(table, y), targets, np.where(known, 1.0, _QUIET) * weights)

@@ -1,0 +1,230 @@
+"""The planes family: numbers that are linear in the other columns of a row, given the component.
+
+It is what makes an answer of a column: ``p(y | x, c)`` is normal, its mean a plane over the
+features of the other blocks (their numbers in units, and an indicator of each level). Features
+that a row lacks are summed out: the component knows their mean and variance, which enter those of
+y. So the score of a row needs what the other blocks say of the cells that it lacks; `Regression`
+brings them together.
+
+A plane is held as its coefficients in units of the columns; its free coordinates are those in
+which the features of the component, as they were at the start, have unit moments.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._arrays import namespace_of
+from .._checks import check_array, check_number
+from ..io.rows import DenseRows, dense_rows
+from ..priors import Planes
+from ._family import Block, Family, register_answer
+
+_LOG_ROOT = float(0.5 * np.log(2 * np.pi))
+_REACH = 0.5  # how far a step of a batch may go: deviations of y, or a logarithm of its variance
+_FADES = 10.0  # times the usual variance: what planes spend counts less and less beyond
+_NARROW, _WIDE = 1e-12, 1e12  # variances, in units of y
+
+
+class Features(NamedTuple):
+    """What planes are over, of a batch of rows: cells that are there, in units."""
+
+    values: Any  # (n, P), the first is 1; 0 for a missing cell
+    missing: Any  # (n, g) 1 where a row lacks a column; None where none lacks any
+    cells: Any  # (n, q) the answers in units, 0 for a missing one
+    seen: Any  # (n, q) 1 where there is an answer
+
+
+class Hidden(NamedTuple):
+    """What components know of features that a row lacks."""
+
+    first: np.ndarray  # (g + 1,) where the features of each column begin, the first being 1
+    levels: np.ndarray  # (g,) whether the features of a column are levels: just one of them is 1
+    mean: Any  # (P - 1, M)
+    spread: Any  # (P - 1, M) the variance; of a level E[x^2], which is its probability
+
+
+class Sums(NamedTuple):
+    """What hidden columns add to an answer, by component."""
+
+    mean: Any  # (g, M)
+    variance: Any  # (g, M)
+
+
+class PlanesFamily(Family):
+    """Answers that are normal about a plane in each component."""
+
+    name = "planes"
+    priors = (Planes,)
+    positive = frozenset({"variance"})
+
+    # --- scores and their slopes ------------------------------------------------------------------
+
+    def view(self, X):
+        return dense_rows(X)
+
+    def units(self, block: Block, rows: DenseRows) -> tuple[Any, Any]:
+        """Answers in units, and which of them are there."""
+        y = (rows.values - block.fixed["shift"]) / block.fixed["scale"]
+        seen = ~np.isnan(y)
+        return np.where(seen, y, 0.0), seen.astype(np.float64)
+
+    def moments_of(
+        self, block: Block, batch: Features, hidden: Hidden
+    ) -> tuple[list[Any], list[Any]]:
+        """Mean and variance of each answer in each component, (n, M), in units."""
+        means, variances = [], []
+        for k in range(batch.cells.shape[1]):
+            plane = block.values["plane"][:, k, :]
+            mean, variance = batch.values @ plane, block.values["variance"][k, :][None, :]
+            if batch.missing is not None:
+                sums = sums_of(plane, hidden)
+                mean = mean + batch.missing @ sums.mean
+                variance = variance + batch.missing @ sums.variance
+            means.append(mean)
+            variances.append(variance)
+        return means, variances
+
+    def log_density(self, block: Block, batch: Features, means: list, variances: list) -> Any:
+        """``ln p(y | x, c)`` of each row, (n, M), in the units of the data."""
+        total: Any = 0.0
+        for k, (mean, variance) in enumerate(zip(means, variances, strict=True)):
+            xp, off = namespace_of(mean), batch.cells[:, k : k + 1] - mean
+            unit = _LOG_ROOT + float(np.log(block.fixed["scale"][k]))
+            log = -0.5 * (off * off / variance + xp.log(variance)) - unit
+            total = total + batch.seen[:, k : k + 1] * log
+        return total
+
+    def gradient(
+        self, block: Block, batch: Features, hidden: Hidden, moments: tuple, weights: Any
+    ) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+        """Slopes of the weighted sum of ``ln p(y | x, c)``.
+
+        The first two are those in planes and variances, the others those in the means and spreads
+        of hidden features.
+        """
+        planes, variances, to_mean, to_spread = [], [], 0.0, 0.0
+        for k, (mean, variance) in enumerate(zip(*moments, strict=True)):
+            plane, own = block.values["plane"][:, k, :], weights * batch.seen[:, k : k + 1]
+            off = (batch.cells[:, k : k + 1] - mean) / variance
+            a, b = own * off, 0.5 * own * (off * off - 1.0 / variance)
+            slope = batch.values.T @ a
+            if batch.missing is not None:
+                slope, heard = _of_hidden(plane, hidden, batch.missing.T @ a, batch.missing.T @ b,
+                                          slope)  # fmt: skip
+                to_mean, to_spread = to_mean + heard[0], to_spread + heard[1]
+            planes.append(slope)
+            variances.append(b.sum(axis=0))
+        found = np.stack(planes, axis=1), np.stack(variances)
+        return found, (to_mean, to_spread)
+
+    # --- steps ------------------------------------------------------------------------------------
+
+    def moved(self, block, found, step):
+        """Natural gradients, none of which goes too far."""
+        (slope, wide), prior = found, block.prior
+        plane, v = block.values["plane"], block.values["variance"]
+        count, white = step.counts(block.mass), block.fixed["white"]
+        pull = np.minimum(step.pull * prior.nu_plane / count, 0.5)
+        by_white = _through(white.swapaxes(1, 2), slope) * v / count
+        far = np.sqrt((by_white**2).sum(axis=0) / v)
+        short = np.minimum(1.0, _REACH / np.maximum(far, 1e-300))
+        new = plane + _through(white, short * by_white) + pull * (prior.plane[:, :, None] - plane)
+        pull = np.minimum(step.pull * prior.nu_variance / count, 0.5)
+        wider = 2.0 * wide * v / count + pull * (prior.variance[:, None] / v - 1.0)
+        v = np.clip(v * np.exp(np.clip(wider, -_REACH, _REACH)), _NARROW, _WIDE)
+        values = {"plane": new, "variance": v}
+        return block._replace(values=values), int(np.count_nonzero(short < 1.0))
+
+    def strength(self, block):
+        return max(block.prior.nu_plane, block.prior.nu_variance)
+
+    # --- coordinates without bounds ---------------------------------------------------------------
+
+    def free(self, block):
+        root = np.linalg.inv(block.fixed["white"])
+        plane = _through(root, block.values["plane"])
+        return {"plane": plane, "variance": np.log(block.values["variance"])}
+
+    def placed(self, block, free):
+        variance = np.clip(np.exp(free["variance"]), _NARROW, _WIDE)
+        plane = _through(block.fixed["white"], free["plane"])
+        return block._replace(values={"plane": plane, "variance": variance})
+
+    def slope(self, block, found, counts, n):
+        (slope, wide), prior, v = found, block.prior, block.values["variance"]
+        off = block.values["plane"] - prior.plane[:, :, None]
+        bent = prior.nu_plane / n * np.tensordot(prior.gram, off, 1)
+        plane = _through(block.fixed["white"].swapaxes(1, 2), bent / v - slope)
+        far = (off * bent).sum(axis=0) / v
+        nu, ratio = prior.nu_variance / n, prior.variance[:, None] / v
+        most = _FADES * prior.variance[:, None]
+        spent = block.fixed["spent"] / n * most / (v + most)
+        log = -wide * v - 0.5 * far + 0.5 * nu * (1.0 - ratio) - 0.5 * spent
+        metric = np.broadcast_to((counts + prior.nu_plane / n) / v, plane.shape)
+        bends = 0.5 * (counts + nu * np.maximum(ratio, 1.0))
+        return {"plane": plane, "variance": log}, {"plane": metric, "variance": bends}
+
+    def reach(self, block, step):
+        far = np.abs(step["plane"]) / np.sqrt(block.values["variance"])
+        return {"plane": far, "variance": np.abs(step["variance"])}
+
+    def penalty(self, block):
+        prior, v = block.prior, block.values["variance"]
+        off = block.values["plane"] - prior.plane[:, :, None]
+        far = (off * np.tensordot(prior.gram, off, 1)).sum(axis=0)
+        most = _FADES * prior.variance[:, None]
+        terms = prior.nu_plane * far / v - block.fixed["spent"] * np.log(v / (v + most))
+        terms = terms + prior.nu_variance * (np.log(v) + prior.variance[:, None] / v)
+        return float(0.5 * terms.sum())
+
+    # --- the state --------------------------------------------------------------------------------
+
+    def shapes(self, n_components, n_features):
+        (P, q), M = n_features, n_components
+        shapes: dict[str, tuple] = {"plane": (P, q, M), "variance": (q, M), "mass": (q,)}
+        fixed = {"white": (M, P, P), "spent": (q, M), "low": (P,), "high": (P,)}
+        return shapes | fixed | dict.fromkeys(("shift", "scale"), (q,))
+
+    def check_fixed(self, block, shapes):
+        fixed, prior = block.fixed, block.prior
+        for name in ("white", "spent", "low", "high", "shift"):
+            check_array(f"{name} of planes", fixed[name], shapes[name])
+        check_array("scales", fixed["scale"], shapes["scale"], above=0.0)
+        P, q, _ = shapes["plane"]
+        check_number("nu_plane", prior.nu_plane, above=0.0, kind=float)
+        check_number("nu_variance", prior.nu_variance, above=0.0, kind=float)
+        check_array("plane of the prior", prior.plane, (P, q))
+        check_array("variance of the prior", prior.variance, (q,), above=0.0)
+        check_array("moments of the prior", prior.gram, (P, P))
+
+
+def sums_of(plane: Any, hidden: Hidden) -> Sums:
+    """What hidden columns add to the mean and variance of an answer."""
+    w = plane[1:, :]
+    begins = hidden.first[:-1] - 1
+    mean = np.add.reduceat(w * hidden.mean, begins, axis=0)
+    square = np.add.reduceat(w * w * hidden.spread, begins, axis=0)
+    return Sums(mean, square - np.where(hidden.levels[:, None], mean**2, 0.0))
+
+
+def _of_hidden(plane: Any, hidden: Hidden, a: Any, b: Any, slope: Any) -> tuple[Any, tuple]:
+    """The slope in a plane, with that of hidden columns, and slopes in what is known of these."""
+    w, sizes = plane[1:, :], np.diff(hidden.first)
+    a, b = np.repeat(a, sizes, axis=0), np.repeat(b, sizes, axis=0)
+    mean = np.repeat(sums_of(plane, hidden).mean, sizes, axis=0)
+    mean = np.where(np.repeat(hidden.levels, sizes)[:, None], mean, 0.0)
+    slope = slope.copy()
+    slope[1:, :] += a * hidden.mean + 2.0 * b * (w * hidden.spread - mean * hidden.mean)
+    return slope, (a * w - 2.0 * b * mean * w, b * w * w)
+
+
+def _through(matrices: Any, planes: Any) -> Any:
+    """A matrix of each component, (M, P, P), times its planes, (P, q, M)."""
+    return np.ascontiguousarray(np.moveaxis(matrices @ np.moveaxis(planes, -1, 0), 0, -1))
+
+
+PLANES = PlanesFamily()
+register_answer(PLANES)

@@ -1,0 +1,228 @@
+"""Regression: p(y, x) = sum_c p(c) p(y | x, c) prod_b p(x_b | c), with y linear in x within c.
+
+The last block is that of the answer. Scores are of two inferences side by side: with the answer
+free, and with the answer clamped. So the weights of a loss are those of the two, and a block of x,
+which takes part in both, moves by their sum: clamped minus free. The block of the answer moves by
+the clamped ones. Cells that a row lacks are summed out, in p(y | x, c) too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._arrays import namespace_of
+from .._kinds import savable
+from ..families import Block, Family, family_of, multiply
+from ..families.planes import PLANES, Features, Hidden
+from ..priors import Planes
+from .mixture import Mixture, Moves
+
+_MOST_SPENT = 0.6  # of the rows of a component: what its plane is said to spend of them at most
+_LEAST = 1e-6  # of the variance of y: the least that is expected of a component
+_FAINT = 1e-150
+_FURTHER = 0.1  # of the range of a feature, by which planes go on beyond it
+
+
+class Answered(NamedTuple):
+    """What components say of the answers of a batch."""
+
+    means: list[Any]  # (n, M) of each answer, in units
+    variances: list[Any]
+    hidden: Hidden
+
+
+@savable
+@dataclass(frozen=True)
+class Regression(Mixture):
+    """A mixture over rows and their answers; there is one class, and `first` names components."""
+
+    @property
+    def family(self) -> Family:
+        return multiply(*(family_of(block).known for block in self.blocks[:-1]))
+
+    @property
+    def answer(self) -> Block:
+        """The block of the answer."""
+        return self.blocks[-1]
+
+    @property
+    def classes_alone(self) -> Mixture:
+        """The mixture of x alone."""
+        return Mixture(self.classes, self.blocks[:-1], self.first)
+
+    def read(self, rows: Any) -> tuple:
+        *parts, y = rows.parts
+        pairs = zip(self.blocks, parts, strict=False)
+        batch = tuple(family_of(block).read(block, part) for block, part in pairs)
+        cells, seen = PLANES.units(self.answer, y)
+        values, missing = features_of(self.blocks, batch)
+        fixed = self.answer.fixed
+        values = np.clip(values, fixed["low"], fixed["high"])
+        return *batch, Features(values, missing, cells, seen)
+
+    def answered(self, features: Features) -> Answered:
+        """What each component says of the answers of rows."""
+        hidden = hidden_of(self.blocks[:-1])
+        means, variances = PLANES.moments_of(self.answer, features, hidden)
+        return Answered(means, variances, hidden)
+
+    def scores(self, batch: tuple) -> tuple[Any, Any]:
+        """``ln p(c, x)`` and ``ln p(c, x, y)``, (n, 2M), and what components say of the answers."""
+        free = self.classes_alone.joint(batch[:-1])
+        found = self.answered(batch[-1])
+        log = PLANES.log_density(self.answer, batch[-1], found.means, found.variances)
+        return namespace_of(free).concat([free, free + log], axis=1), found
+
+    def normals(self, batch: tuple) -> tuple[Any, Any, Any]:
+        """Shares of the components of each row, (n, M), and means and variances, (q, n, M)."""
+        joint = self.classes_alone.joint(batch[:-1])
+        xp, fixed = namespace_of(joint), self.answer.fixed
+        shares = xp.exp(joint - xp.max(joint, axis=1, keepdims=True))
+        shares = shares / xp.sum(shares, axis=1, keepdims=True)
+        found, unit = self.answered(batch[-1]), fixed["scale"][:, None, None]
+        means = fixed["shift"][:, None, None] + unit * np.stack(found.means)
+        variances = np.stack([np.broadcast_to(v, shares.shape) for v in found.variances])
+        return shares, means, unit**2 * variances
+
+    def spread(self, weights: Any, posterior: Any) -> Any:
+        """The weights of components: what they get where y is known, less what they had."""
+        M = weights.shape[1] // 2
+        return weights[:, :M] + weights[:, M:]
+
+    def leverage(self, batch: tuple, posterior: Any, weights: Any, moves: Moves) -> Any:
+        found = self.classes_alone.leverage(
+            batch[:-1], None, self.spread(weights, posterior), moves
+        )
+        return None if found is None else namespace_of(found).concat([found, found], axis=1)
+
+    def expected(self, batch, posterior, weights, least=0.0):
+        own, found = self.classes_alone.expected(
+            batch[:-1], None, self.spread(weights, posterior), least
+        )
+        clamped = weights[:, weights.shape[1] // 2 :]
+        moments = posterior.means, posterior.variances
+        slope, heard = PLANES.gradient(self.answer, batch[-1], posterior.hidden, moments, clamped)
+        if batch[-1].missing is not None:
+            found, at = list(found), 0
+            for b, block in enumerate(self.blocks[:-1]):
+                size = int(family_of(block).hidden(block)[0].sum())
+                own_slopes = (each[at : at + size] for each in heard)
+                found[b] = family_of(block).told(block, found[b], *own_slopes)
+                at += size
+        return own, [*found, slope]
+
+
+def features_of(blocks: tuple, batch: tuple) -> tuple[Any, Any]:
+    """The features of all blocks, (n, P), the first being 1, and missing columns, (n, g)."""
+    pairs = [
+        family_of(block).features(block, part) for block, part in zip(blocks, batch, strict=False)
+    ]
+    n = len(pairs[0][0])
+    values = np.concatenate([np.ones((n, 1)), *(values for values, _ in pairs)], axis=1)
+    if all(missing is None for _, missing in pairs):
+        return values, None
+    gone = [
+        np.zeros((n, len(block.mass))) if missing is None else missing
+        for block, (_, missing) in zip(blocks, pairs, strict=False)
+    ]
+    return values, np.concatenate(gone, axis=1)
+
+
+def hidden_of(blocks: tuple) -> Hidden:
+    """What components know of the features that a row lacks."""
+    known = [family_of(block).hidden(block) for block in blocks]
+    sizes = np.concatenate([sizes for sizes, *_ in known])
+    levels = np.concatenate([np.full(len(sizes), own) for sizes, own, *_ in known])
+    mean = np.concatenate([mean for *_, mean, _ in known])
+    spread = np.concatenate([spread for *_, spread in known])
+    return Hidden(np.cumsum([1, *sizes]), levels, mean, spread)
+
+
+def begin(
+    mixture: Mixture, rows: Any, codes: np.ndarray, weights: np.ndarray, prior: Planes
+) -> Any:
+    """A regression at a mixture of x, and at the planes of rows whose components are known."""
+    y = rows.parts[-1].values
+    batch = mixture.read(rows._replace(parts=rows.parts[:-1]))
+    values, missing = features_of(mixture.blocks, batch)
+    low, high = values.min(axis=0), values.max(axis=0)
+    more = _FURTHER * (high - low)
+    filled = _filled(values, missing, hidden_of(mixture.blocks), codes)
+    shift, scale = units_of_answers(y, weights)
+    known = ~np.isnan(y)
+    units = np.where(known, (y - shift) / scale, 0.0)
+    (P, q), M = (filled.shape[1], y.shape[1]), int(mixture.first[-1])
+    total = max(float(weights.sum()), 1e-300)
+    gram = (filled * weights[:, None]).T @ filled / total
+    # features that do not vary have no say; the level of y is next to free
+    size = max(float(np.diagonal(gram)[1:].mean()) if P > 1 else 1.0, 1e-3)
+    ridge = size * np.diag([1e-3, *np.ones(P - 1)])
+    gram += ridge / total
+    alike = [_ridge(filled, units[:, k], weights * known[:, k], ridge) for k in range(q)]
+    prior = prior._replace(plane=np.stack(alike, axis=1), gram=gram)
+    plane, rest, spent, counts = np.empty((P, q, M)), *np.empty((3, q, M))
+    white = np.empty((M, P, P))
+    for c in range(M):
+        own = codes == c
+        some, weight = filled[own], weights[own]
+        white[c] = _white(some, weight, prior)
+        for k in range(q):
+            found = _plane(some, units[own, k], weight * known[own, k], prior, k)
+            plane[:, k, c], rest[k, c], spent[k, c], counts[k, c] = found
+    freedom = np.maximum((counts - spent).sum(axis=1), 1e-300)
+    prior = prior._replace(variance=np.maximum(rest.sum(axis=1) / freedom, _LEAST))
+    nu = prior.nu_variance
+    variance = (rest + nu * prior.variance[:, None]) / (counts - spent + nu)
+    fixed = {"shift": shift, "scale": scale, "low": low - more, "high": high + more}
+    fixed |= {"white": white, "spent": spent}
+    answer = Block(
+        PLANES.name, np.ones(q), {"plane": plane, "variance": variance}, {}, fixed, prior
+    )
+    return Regression(mixture.classes, (*mixture.blocks, answer), mixture.first)
+
+
+def _ridge(x: Any, y: Any, weights: Any, ridge: Any) -> Any:
+    """The plane of all rows, pulled to none by a pseudo-row."""
+    own = (x * weights[:, None]).T @ x
+    return np.linalg.solve(own + ridge, x.T @ (weights * y))
+
+
+def _white(x: Any, weights: Any, prior: Planes) -> Any:
+    """What makes coordinates of planes of which each moves the answers of these rows alike."""
+    moments = (x * weights[:, None]).T @ x + prior.nu_plane * prior.gram
+    root = np.linalg.cholesky(moments / (weights.sum() + prior.nu_plane))
+    return np.linalg.inv(root).T
+
+
+def _plane(x: Any, y: Any, weights: Any, prior: Planes, k: int) -> tuple[Any, float, float, float]:
+    """The plane of rows, their squares about it, what freedom it spends of how many rows."""
+    own = (x * weights[:, None]).T @ x
+    both = own + prior.nu_plane * prior.gram
+    alike = prior.plane[:, k]
+    plane = alike + np.linalg.solve(both, x.T @ (weights * (y - x @ alike)))
+    count = float(weights.sum())
+    spent = min(float(np.trace(np.linalg.solve(both, own))), _MOST_SPENT * count)
+    return plane, float(weights @ (y - x @ plane) ** 2), spent, count
+
+
+def _filled(values: Any, missing: Any, hidden: Hidden, codes: np.ndarray) -> Any:
+    """Features, those that rows lack at their means in the components."""
+    if missing is None:
+        return values
+    gone = np.repeat(missing, np.diff(hidden.first), axis=1)
+    filled = values.copy()
+    filled[:, 1:] += gone * hidden.mean.T[codes]
+    return filled
+
+
+def units_of_answers(y: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and deviation of answers; of those that do not vary, next to nothing."""
+    seen = weights[:, None] * ~np.isnan(y)
+    share = seen / np.maximum(seen.sum(axis=0), 1e-300)
+    shift = (share * np.nan_to_num(y)).sum(axis=0)
+    scale = np.sqrt((share * np.nan_to_num(y - shift) ** 2).sum(axis=0))
+    size = np.maximum(np.abs(shift), _FAINT)
+    return shift, np.where(scale <= 1e-12 * size, 1e-6 * size, scale)

@@ -16,7 +16,7 @@ from ._plots import Plots
 from ._threads import Shared, lent, reads, writes
 
 
-class Preset(Plots, Named, Shared, _input.Classifier, BaseEstimator):
+class Preset(Named, Shared, BaseEstimator):
     """An estimator whose `_fitted` has a `model` that does the work, and what was `chosen`.
 
     All that fitting makes of it is there: the old one is replaced, or it stays.
@@ -32,7 +32,6 @@ class Preset(Plots, Named, Shared, _input.Classifier, BaseEstimator):
         demand(isinstance(fitted.chosen, dict), "chosen_ is not a dict")
         check_plain("chosen_", fitted.chosen)
         check_choice(fitted.choice)
-        check_number("temperature", fitted.chosen["temperature"], above=0.0)
         roles = fitted.roles
         known = isinstance(roles, dict) and roles.keys() <= {*self._roles}
         named = known and all(isinstance(name, str) for name in roles.values())
@@ -56,13 +55,6 @@ class Preset(Plots, Named, Shared, _input.Classifier, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_fitted") and self._fitted.is_trained
-
-    @writes
-    def set_class_prior(self, class_prior):
-        """Tell the model how frequent classes are now, see `MultinomialNB.set_class_prior`."""
-        check_is_fitted(self)
-        self.model_.set_class_prior(class_prior)
-        return self
 
     @reads
     def save(self, path) -> None:
@@ -91,6 +83,33 @@ class Preset(Plots, Named, Shared, _input.Classifier, BaseEstimator):
         return self._fitted.model
 
     @property
+    def history_(self) -> list[dict[str, Any]]:
+        return self.model_.history_
+
+    @property
+    def stream_(self) -> dict[str, Any]:
+        return self.model_.stream_
+
+    @property
+    def n_iter_(self) -> int:
+        return self.model_.n_iter_
+
+
+class ClassifierPreset(Plots, _input.Classifier, Preset):
+    """One whose model is a classifier."""
+
+    def _check_chosen(self) -> None:
+        super()._check_chosen()
+        check_number("temperature", self._fitted.chosen["temperature"], above=0.0)
+
+    @writes
+    def set_class_prior(self, class_prior):
+        """Tell the model how frequent classes are now, see `MultinomialNB.set_class_prior`."""
+        check_is_fitted(self)
+        self.model_.set_class_prior(class_prior)
+        return self
+
+    @property
     def classes_(self) -> np.ndarray:
         return self.model_.classes_
 
@@ -109,15 +128,3 @@ class Preset(Plots, Named, Shared, _input.Classifier, BaseEstimator):
     @property
     def temperature_(self) -> float:
         return self.model_.temperature_
-
-    @property
-    def history_(self) -> list[dict[str, Any]]:
-        return self.model_.history_
-
-    @property
-    def stream_(self) -> dict[str, Any]:
-        return self.model_.stream_
-
-    @property
-    def n_iter_(self) -> int:
-        return self.model_.n_iter_

@@ -4,34 +4,29 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import demand
 from .._kinds import savable
-from ..exceptions import EngineError, OptionError, warn
+from ..exceptions import OptionError, warn
 from ..io.labels import plain_labels
-from ..io.tables import Layout, check_table
 from ..losses import NLL, resolve_loss
 from . import _input
-from ._answers import Answers
 from ._average import Member, best_of, check_members, dealt, explained, log_proba
 from ._candidates import DEFAULTS, HIDDEN, STREAM, Readings, Sizes, candidates, how_many, loss_of
-from ._choice import Choice, Chooser, Mark, Options, Result, less_surprised, of_all_classes
+from ._choice import Chooser, Mark, Options, Result, less_surprised, of_all_classes
 from ._explain import Explanation
-from ._folds import Split, check_cv, splits
+from ._folds import Split, splits
 from ._lazy import by_partition, n_classes
-from ._options import NUMBER, check_common_options, is_count, with_options
-from ._pieces import Pieces, spreads
-from ._preset import Preset
-from ._strange import Usual
-from ._tables import Encoded, Hider, layout_of, prior_of
+from ._options import NUMBER, with_options
+from ._pieces import spreads
+from ._preset import ClassifierPreset
+from ._table_preset import MOST_STEPS, FittedTable, TablePreset, weights_of
+from ._tables import Encoded, Hider, prior_of
 from ._threads import reads, writes
 from .mixture import MixtureClassifier
 
@@ -45,42 +40,12 @@ _VISITS, _WORK = 40_000, 30_000_000  # of rows, and of factors by rows, in a tri
 _FEWEST, _LONGEST = 8, 20  # epochs of a trial
 _WIDE = 20  # columns, of which rows held out have few patterns of cells
 _VIEWS = 3  # of each row held out: as it is, and with cells hidden
-_DENSE = 8  # components of a class in the density
-_ROWS_EACH = 25  # rows that a component of the density should have
-_LARGEST = 20_000  # numbers of covariances, from which the density takes too long
-_PASSES, _ENOUGH = 15, 60_000  # over the rows, for the density; or so many rows in all
-_ENOUGH_STEPS = 40  # with which the defaults were measured
 _CHOSEN = (*DEFAULTS,)  # options that "auto" chooses
 
 
 @savable
-@dataclass
-class FittedTable:
-    """All that fitting makes of a `TableClassifier`."""
-
-    chosen: dict[str, Any]
-    choice: Choice = field(default_factory=Choice)
-    members: list[Member] = field(default_factory=list)  # the first weighs most
-    density: MixtureClassifier | None = None
-    usual: Usual | None = None  # what the density says of rows that it was not trained on
-    roles: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def model(self) -> MixtureClassifier | None:
-        return self.members[0].model if self.members else None
-
-    @model.setter
-    def model(self, model: MixtureClassifier) -> None:
-        self.members = [Member(model, 1.0)]
-
-    @property
-    def is_trained(self) -> bool:
-        return self.model is not None and self.model.__sklearn_is_fitted__()
-
-
-@savable
 @with_options
-class TableClassifier(Answers, Preset):
+class TableClassifier(TablePreset, ClassifierPreset):
     """A data frame in, labels out: a mixture of products of distributions inside each class.
 
     Columns may be numbers, counts, flags, categories and dates, with cells missing anywhere, in
@@ -193,7 +158,7 @@ class TableClassifier(Answers, Preset):
     average: Any = "auto"
     density: Any = "auto"
     forget: Any = None
-    max_iter: Any = _ENOUGH_STEPS
+    max_iter: Any = MOST_STEPS
     tol: Any = 1e-3
     cv: Any = None
     class_weight: Any = None
@@ -206,7 +171,7 @@ class TableClassifier(Answers, Preset):
 
     # --- what is fitted, and goes to a file -------------------------------------------------------
 
-    _roles: ClassVar = ("target", "id")
+    _handed: ClassVar = (*TablePreset._handed, "unlabelled_weight")
 
     def _check_fitted(self) -> None:
         """Refuse what training cannot have left: the model may come from anywhere."""
@@ -214,15 +179,7 @@ class TableClassifier(Answers, Preset):
         fitted = self._fitted
         demand(isinstance(fitted, FittedTable), "it is not fitted")
         check_members(fitted.members, MixtureClassifier)
-        if fitted.density is not None:
-            demand(type(fitted.density) is MixtureClassifier, "its density is no model of its rows")
-            demand(hasattr(fitted.density, "layout_"), "it does not know its columns")
-            fitted.density._check_fitted()
-            same = np.array_equal(fitted.density.classes_, self.classes_)
-            demand(same, "its density is of other classes")
-        if fitted.usual is not None:
-            demand(fitted.density is not None, "it knows what is usual, but has no density")
-            fitted.usual.check(len(fitted.density.layout_.columns))
+        self._check_density(self.classes_)
         self._check_chosen()
         loss_of(self.chosen_["loss"])
 
@@ -250,51 +207,29 @@ class TableClassifier(Answers, Preset):
             so far, and KeyboardInterrupt goes on. Where data or options are refused, all is as it
             was.
         """
-        self._check_options()
-        pieces = X if isinstance(X, Pieces) else None
-        if pieces is not None:  # a sample is what is seen of them
-            check_cv(self.cv, sampled=True)
-            X, y, sample_weight = pieces.sample
-        table = check_table(X)
-        families = self.families
-        layout = Layout.learn(table, families) if pieces is None else layout_of(pieces, families)
-        readings = Readings(table, families, layout)
-        y, named = _input.read_y(y, table.n_rows)
-        weights = _input.check_weights(sample_weight, np.empty((len(y), 0)))
-        self._warn_of_missing_labels(y)
-        rng = check_random_state(self.random_state)
-        seed = int(rng.randint(2**31 - 1))
-        before = getattr(self, "_fitted", None)
-        try:
-            self._fitted = FittedTable(self._defaults())
-            wanted = self._choose(readings, y, weights, seed, rng, pieces is not None)
-
-            def rows_of(options: Options) -> Any:
-                own = readings.of(options)
-                return own if pieces is None else pieces.map(partial(Encoded.read, own.layout))
-
-            self._fit_members(wanted, rows_of, y, weights, named, seed)
-            if self.density is not False:
-                self._fit_density(rows_of(DEFAULTS), readings.of(DEFAULTS), y, weights, named, seed)
-        except (KeyboardInterrupt, EngineError):
-            if self._fitted.is_trained:
-                self.model_.temperature_ = self.chosen_["temperature"]
-            else:
-                self._go_back(before)
-            raise
-        except Exception:
-            self._go_back(before)
-            raise
-        self.chosen_["epochs"] = self.model_.n_iter_
+        self._fit(X, y, sample_weight)
         return self
 
-    def _fit_members(self, wanted, rows_of, y, weights, named, seed: int) -> None:
-        """Train models with the options that are wanted, each with its weight, on all rows."""
+    def _read_answers(self, y, n_rows):
+        y, named = _input.read_y(y, n_rows)
+        self._warn_of_missing_labels(y)
+        return y, named
+
+    def _keep(self, model):
+        super()._keep(model)
+        self._end_early()
+
+    def _end_early(self):
+        self.model_.temperature_ = self.chosen_["temperature"]
+
+    def _fit_members(self, wanted, rows_of, y, weights, seed):
+        """Train models with the options that are wanted, each with its weight."""
         members: list[Member] = []
+        y = _answers(*y)
         for options, weight, temperature in wanted:
             last, model = self._fitted.model, self._new_model(options, seed)
             own = not members
-            self._run(model, "fit" if own else "average", rows_of(options), y, weights, named)
+            self._run(model, "fit" if own else "average", rows_of(options), y, weights)
             if own and self._fitted.model is last:
                 self._fitted.model = model
             model.temperature_ = temperature
@@ -341,12 +276,7 @@ class TableClassifier(Answers, Preset):
         return self
 
     def _check_options(self) -> None:
-        check_common_options(self)
-        check_cv(self.cv)
-        if self.n_components != "auto" and not is_count(self.n_components):
-            raise OptionError(
-                f"n_components={self.n_components!r} must be 'auto' or a whole number >= 1"
-            )
+        super()._check_options()
         if self.missing not in ("auto", "ignore", "informative"):
             raise OptionError(f"missing={self.missing!r} must be 'auto', 'ignore' or 'informative'")
         for name in ("prior_strength", "temperature"):
@@ -354,8 +284,6 @@ class TableClassifier(Answers, Preset):
             number = isinstance(value, NUMBER) and not isinstance(value, bool)
             if value != "auto" and not (number and 0 < value < np.inf):
                 raise OptionError(f"{name}={value!r} must be 'auto' or a number > 0")
-        if self.density not in ("auto", True, False):
-            raise OptionError(f"density={self.density!r} must be 'auto', True or False")
         if self.loss != "auto":
             resolve_loss(self.loss)
         if self.covariance not in ("auto", "diag", "full", "tied"):
@@ -366,8 +294,6 @@ class TableClassifier(Answers, Preset):
             raise OptionError(
                 f"whole_numbers={self.whole_numbers!r} must be 'auto', 'levels' or 'numbers'"
             )
-        if self.average != "auto" and not is_count(self.average):
-            raise OptionError(f"average={self.average!r} must be 'auto' or a whole number >= 1")
         self._new_model(self._defaults(), 0)._check_options()
 
     def _defaults(self, stream: bool = False) -> dict[str, Any]:
@@ -390,75 +316,21 @@ class TableClassifier(Answers, Preset):
             "missing": chosen["missing"],
             "covariance": chosen["covariance"],
             "prior": prior_of(float(chosen["prior_strength"]), chosen["covariance"]),
-            "families": self.families if isinstance(self.families, dict) else {},
-            "forget": self.forget,
             "max_iter": self.max_iter,
             "tol": self.tol,
             "class_weight": self.class_weight,
-            "unlabelled_weight": self.unlabelled_weight,
-            "n_jobs": self.n_jobs,
-            "random_state": seed,
-            "verbose": self.verbose,
         }
-        if isinstance(self.families, str) and self.families != "auto":
-            settings["families"] = self.families
-        return MixtureClassifier(**(settings | options))
+        return self._new_mixture(seed, **(settings | options))
 
-    def _new_density(
-        self, seed: int, size: Any = 1, tries: int = 1, covariance: str = "diag"
-    ) -> MixtureClassifier:
-        return self._new_model(
-            self.chosen_ if hasattr(self, "_fitted") else self._defaults(), seed, loss="nll",
-            n_components=size, hide=0.0, missing="ignore", prior=prior_of(1.0, covariance),
-            covariance=covariance, max_iter=tries, tol=None, class_weight=None,
-        )  # fmt: skip
-
-    def _fit_density(self, rows: Any, sample: Encoded, y, weights, named, seed: int) -> None:
-        """Let a generative model stand beside the other: more components than to classify."""
+    def _class_counts(self, weights):
         counts = self.model_.class_count_ / max(weights.mean(), 1e-300)
-        most = np.clip(counts // _ROWS_EACH, 1, _DENSE).astype(int)
-        full = most.sum() * len(sample.layout.numbers) ** 2 <= _LARGEST
-        sizes = dict(zip(plain_labels(self.classes_), most.tolist(), strict=True))
-        passes = min(_PASSES, -(-_ENOUGH // (rows.n_rows if isinstance(rows, Pieces) else len(y))))
+        return plain_labels(self.classes_), counts
 
-        def train(some: Any, rows: Any) -> MixtureClassifier:
-            kept = y if some is None else y[some]
-            present = sizes if some is None or y.ndim == 2 else _present(sizes, kept)
-            density = self._new_density(seed, present, passes, "full" if full else "diag")
-            self._run(density, "density", rows, kept, weights if some is None else weights[some],
-                      named)  # fmt: skip
-            return density
-
-        density = train(None, rows)
-        self._fitted.density = density
-        self._fitted.usual = Usual.learn(train, sample, weights, seed)
-
-    def _run(
-        self,
-        model: MixtureClassifier,
-        stage: str,
-        rows: Any,
-        y,
-        weights,
-        named=None,
-        chooser: Chooser | None = None,
-    ) -> None:
-        """Train a model; it is there, if training is interrupted, from its first epoch on."""
-
-        def after_epoch(_, record) -> bool:
-            if stage == "fit":
-                self._fitted.model = model
-                model.temperature_ = self.chosen_["temperature"]
-            return self._call_back(record, stage, chooser)
-
-        model.callback = after_epoch
-        with warnings.catch_warnings():
-            if stage != "fit" or self.max_iter == _ENOUGH_STEPS:  # as many as the default gives
-                warnings.simplefilter("ignore", ConvergenceWarning)
-            try:
-                model.fit(rows, y if named is None else _input.Shares(y, named), weights)
-            finally:
-                model.callback = None
+    def _labels_of(self, y, some):
+        y, named = y
+        own = y[some]
+        present = None if y.ndim == 2 else plain_labels(_input.find_classes(own))
+        return _answers(own, named), present
 
     def _warn_of_missing_labels(self, y) -> None:
         if y.ndim == 1:
@@ -481,6 +353,7 @@ class TableClassifier(Answers, Preset):
         where models of the choice are kept.
         """
         alone = [(self.chosen_, 1.0, self.chosen_["temperature"])]
+        y, _ = y
         if y.ndim == 2 or not any(
             getattr(self, name) == "auto" for name in (*_CHOSEN, "temperature")
         ):
@@ -502,7 +375,7 @@ class TableClassifier(Answers, Preset):
             epochs = min(_epochs(len(rows), factors), self.max_iter)
             model = self._new_model(options, seed, max_iter=epochs, n_jobs=None, verbose=0)
             table = readings.of(options).take(rows)
-            self._run(model, "choice", table, y[rows], part.weights[rows], chooser=chooser)
+            self._run(model, "choice", table, y[rows], part.weights[rows], chooser)
             return model
 
         def score(options: Options, part: Split, model: MixtureClassifier) -> np.ndarray:
@@ -529,7 +402,7 @@ class TableClassifier(Answers, Preset):
             return [(self.chosen_, 1.0, self.chosen_["temperature"])]
         enough = self.average == "auto" and labelled > _FOLDED  # rows: an average gains little
         best = best_of(chooser.results, 1 if enough else max(average // 2, 1))
-        self._fitted.choice = chooser.choice(_weights(chooser, best))
+        self._fitted.choice = chooser.choice(weights_of(chooser, best))
         seen = min(np.count_nonzero(part.weights) for part in parts) / np.count_nonzero(weights)
         models = best[0][0].models  # those of other candidates have seen the same rows
         complete = all(np.array_equal(model.classes_, classes) for model in models)
@@ -640,7 +513,7 @@ class TableClassifier(Answers, Preset):
             model.set_class_prior(class_prior)
         return self
 
-    set_class_prior.__doc__ = Preset.set_class_prior.__doc__
+    set_class_prior.__doc__ = ClassifierPreset.set_class_prior.__doc__
 
     @property
     def members_(self) -> list[dict[str, Any]]:
@@ -650,12 +523,6 @@ class TableClassifier(Answers, Preset):
             | {"n_components": model.n_components, "temperature": model.temperature_}
             for model, weight in self._fitted.members
         ]
-
-    @property
-    def density_(self) -> MixtureClassifier:
-        if self._fitted.density is None:
-            raise AttributeError("there is no density: fit with density=True")
-        return self._fitted.density
 
     @property
     def families_(self) -> dict:
@@ -669,23 +536,10 @@ class TableClassifier(Answers, Preset):
     def feature_names_in_(self) -> np.ndarray:
         return self.model_.feature_names_in_
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        return tags
 
-
-def _weights(chooser: Chooser, best: list[tuple[Result, float]]) -> np.ndarray:
-    """The weights of all results of a choice, of which only the best have any."""
-    by_result = {id(result): weight for result, weight in best}
-    return np.array([by_result.get(id(result), 0.0) for result in chooser.results])
-
-
-def _present(sizes: dict[Any, int], y: np.ndarray) -> dict[Any, int]:
-    """The sizes of the classes that some rows have."""
-    classes = set(plain_labels(_input.find_classes(y)))
-    return {label: size for label, size in sizes.items() if label in classes}
+def _answers(y: np.ndarray, named: np.ndarray | None) -> Any:
+    """What is known of the answers, as mixtures take it."""
+    return y if named is None else _input.Shares(y, named)
 
 
 def _epochs(n_rows: int, factors: int) -> int:

@@ -31,7 +31,7 @@ from ._folds import Split, check_cv, splits
 from ._lazy import by_partition, n_classes
 from ._options import NUMBER, check_common_options, check_unlabelled_weight, is_count, with_options
 from ._pieces import Pieces, spreads
-from ._preset import Preset
+from ._preset import ClassifierPreset
 from ._threads import reads, writes
 from ._words import Size, Teaches, all_teach, count_pieces, labelled_teach, size_of
 from .naive_bayes import MultinomialNB
@@ -79,7 +79,7 @@ class Fitted:
 
 @savable
 @with_options
-class TextClassifier(Preset):
+class TextClassifier(ClassifierPreset):
     """Documents in, labels out: multinomial naive Bayes over weighted words, trained to classify.
 
     The documents are tokenised and counted by scikit-learn, weighted, and brought to one length;

@@ -1,0 +1,262 @@
+"""What estimators of tables share: an average of models that were chosen, and a density beside."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from .._checks import demand
+from .._kinds import savable
+from ..exceptions import EngineError, OptionError
+from ..io.tables import Layout, check_table
+from . import _input
+from ._answers import Answers
+from ._average import Member
+from ._candidates import DEFAULTS, Readings
+from ._choice import Choice, Chooser, Options, Result
+from ._folds import check_cv
+from ._options import check_common_options, is_count
+from ._pieces import Pieces
+from ._preset import Preset
+from ._strange import Usual
+from ._tables import Encoded, layout_of, prior_of
+from .mixture import MixtureClassifier
+
+_DENSE = 8  # components of a class in the density
+_ROWS_EACH = 25  # rows that a component of the density should have
+_LARGEST = 20_000  # numbers of covariances, from which the density takes too long
+_PASSES, _ENOUGH = 15, 60_000  # over the rows, for the density; or so many rows in all
+MOST_STEPS = 40  # with which the defaults were measured
+
+
+@savable
+@dataclass
+class FittedTable:
+    """All that fitting makes of an estimator of tables."""
+
+    chosen: dict[str, Any]
+    choice: Choice = field(default_factory=Choice)
+    members: list[Member] = field(default_factory=list)  # the first weighs most
+    density: MixtureClassifier | None = None
+    usual: Usual | None = None  # what the density says of rows that it was not trained on
+    roles: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def model(self) -> Any:
+        return self.members[0].model if self.members else None
+
+    @model.setter
+    def model(self, model: Any) -> None:
+        self.members = [Member(model, 1.0)]
+
+    @property
+    def is_trained(self) -> bool:
+        return self.model is not None and self.model.__sklearn_is_fitted__()
+
+
+class TablePreset(Answers, Preset):
+    """A table in, answers out: nothing to tune."""
+
+    _roles: ClassVar = ("target", "id")
+    _handed: ClassVar[tuple[str, ...]] = ("forget", "n_jobs", "verbose")  # options, to mixtures
+
+    families: Any
+    n_components: Any
+    average: Any
+    density: Any
+    cv: Any
+    max_iter: Any
+    random_state: Any
+
+    # --- what is fitted, and goes to a file -------------------------------------------------------
+
+    def _check_density(self, classes: np.ndarray) -> None:
+        """Refuse a density that training cannot have left: it may come from anywhere."""
+        fitted = self._fitted
+        if fitted.density is not None:
+            demand(type(fitted.density) is MixtureClassifier, "its density is no model of its rows")
+            demand(hasattr(fitted.density, "layout_"), "it does not know its columns")
+            fitted.density._check_fitted()
+            same = np.array_equal(fitted.density.classes_, classes)
+            demand(same, "its density is of other classes")
+        if fitted.usual is not None:
+            demand(fitted.density is not None, "it knows what is usual, but has no density")
+            fitted.usual.check(len(fitted.density.layout_.columns))
+
+    # --- training ---------------------------------------------------------------------------------
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Choose options, train the members, and let a density stand beside them."""
+        self._check_options()
+        pieces = X if isinstance(X, Pieces) else None
+        if pieces is not None:  # a sample is what is seen of them
+            check_cv(self.cv, sampled=True)
+            X, y, sample_weight = pieces.sample
+        table = check_table(X)
+        families = self.families
+        layout = Layout.learn(table, families) if pieces is None else layout_of(pieces, families)
+        readings = Readings(table, families, layout)
+        y = self._read_answers(y, table.n_rows)
+        weights = _input.check_weights(sample_weight, np.empty((table.n_rows, 0)))
+        rng = check_random_state(self.random_state)
+        seed = int(rng.randint(2**31 - 1))
+        with self._beginning(self._defaults()):
+            wanted = self._choose(readings, y, weights, seed, rng, pieces is not None)
+
+            def rows_of(options: Options) -> Any:
+                own = readings.of(options)
+                return own if pieces is None else pieces.map(partial(Encoded.read, own.layout))
+
+            self._fit_members(wanted, rows_of, y, weights, seed)
+            if self.density is not False:
+                self._fit_density(rows_of(DEFAULTS), readings.of(DEFAULTS), y, weights, seed)
+        self.chosen_["epochs"] = self._fitted.model.n_iter_
+
+    def _defaults(self, stream: bool = False) -> Options:
+        """What stands in for "auto" where nothing can be held out."""
+        raise NotImplementedError
+
+    def _read_answers(self, y: Any, n_rows: int) -> Any:
+        """What is known of the answers of all rows."""
+        raise NotImplementedError
+
+    def _choose(self, readings: Readings, y, weights, seed: int, rng, on_workers: bool) -> list:
+        """Settle what is left at "auto"; say which models to train on all rows."""
+        raise NotImplementedError
+
+    def _fit_members(self, wanted: list, rows_of: Callable, y, weights, seed: int) -> None:
+        """Train the models that are wanted on all rows."""
+        raise NotImplementedError
+
+    def _keep(self, model: Any) -> None:
+        """Let a model in training be what an interruption leaves."""
+        self._fitted.model = model
+
+    def _end_early(self) -> None:
+        """Let what was trained be fitted, where training was interrupted."""
+
+    @contextmanager
+    def _beginning(self, chosen: Options) -> Iterator[None]:
+        """Begin anew; what fails leaves all as it was, and Ctrl-C what was trained so far."""
+        before = getattr(self, "_fitted", None)
+        try:
+            self._fitted = FittedTable(chosen)
+            yield
+        except (KeyboardInterrupt, EngineError):
+            if self._fitted.is_trained:
+                self._end_early()
+            else:
+                self._go_back(before)
+            raise
+        except Exception:
+            self._go_back(before)
+            raise
+
+    def _check_options(self) -> None:
+        check_common_options(self)
+        check_cv(self.cv)
+        if self.n_components != "auto" and not is_count(self.n_components):
+            raise OptionError(
+                f"n_components={self.n_components!r} must be 'auto' or a whole number >= 1"
+            )
+        if self.density not in ("auto", True, False):
+            raise OptionError(f"density={self.density!r} must be 'auto', True or False")
+        if self.average != "auto" and not is_count(self.average):
+            raise OptionError(f"average={self.average!r} must be 'auto' or a whole number >= 1")
+
+    def _run(
+        self,
+        model: MixtureClassifier,
+        stage: str,
+        rows: Any,
+        y: Any,
+        weights: np.ndarray,
+        chooser: Chooser | None = None,
+    ) -> None:
+        """Train a model; it is there, if training is interrupted, from its first epoch on."""
+
+        def after_epoch(_, record) -> bool:
+            if stage == "fit":
+                self._keep(model)
+            return self._call_back(record, stage, chooser)
+
+        model.callback = after_epoch
+        with warnings.catch_warnings():
+            if stage != "fit" or self.max_iter == MOST_STEPS:  # as many as the default gives
+                warnings.simplefilter("ignore", ConvergenceWarning)
+            try:
+                model.fit(rows, y, weights)
+            finally:
+                model.callback = None
+
+    # --- the density ------------------------------------------------------------------------------
+
+    def _new_mixture(self, seed: int, **options: Any) -> MixtureClassifier:
+        settings: dict[str, Any] = {name: getattr(self, name) for name in self._handed}
+        settings["random_state"] = seed
+        settings["families"] = self.families if isinstance(self.families, dict) else {}
+        if isinstance(self.families, str) and self.families != "auto":
+            settings["families"] = self.families
+        return MixtureClassifier(**(settings | options))
+
+    def _new_density(
+        self, seed: int, size: Any = 1, tries: int = 1, covariance: str = "diag"
+    ) -> MixtureClassifier:
+        return self._new_mixture(
+            seed, loss="nll", n_components=size, prior=prior_of(1.0, covariance),
+            covariance=covariance, max_iter=tries, tol=None,
+        )  # fmt: skip
+
+    def _fit_density(self, rows: Any, sample: Encoded, y: Any, weights, seed: int) -> None:
+        """Let a generative model stand beside the others: more components than to answer."""
+        classes, counts = self._class_counts(weights)
+        most = np.clip(counts // _ROWS_EACH, 1, _DENSE).astype(int)
+        full = most.sum() * len(sample.layout.numbers) ** 2 <= _LARGEST
+        sizes = dict(zip(classes, most.tolist(), strict=True))
+        n_rows = rows.n_rows if isinstance(rows, Pieces) else len(weights)
+        passes = min(_PASSES, -(-_ENOUGH // n_rows))
+
+        def train(some: Any, rows: Any) -> MixtureClassifier:
+            labels, present = self._labels_of(y, slice(None) if some is None else some)
+            own = {label: sizes[label] for label in present} if present is not None else sizes
+            density = self._new_density(seed, own, passes, "full" if full else "diag")
+            self._run(density, "density", rows, labels, weights if some is None else weights[some])
+            return density
+
+        density = train(None, rows)
+        self._fitted.density = density
+        self._fitted.usual = Usual.learn(train, sample, weights, seed)
+
+    def _class_counts(self, weights: np.ndarray) -> tuple[list, np.ndarray]:
+        """The classes of the density, and how many rows each has."""
+        raise NotImplementedError
+
+    def _labels_of(self, y: Any, some: Any) -> tuple[Any, Any]:
+        """What is known of the classes of some rows, and which classes are there; None: all."""
+        raise NotImplementedError
+
+    @property
+    def density_(self) -> MixtureClassifier:
+        if self._fitted.density is None:
+            raise AttributeError("there is no density: fit with density=True")
+        return self._fitted.density
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+def weights_of(chooser: Chooser, best: list[tuple[Result, float]]) -> np.ndarray:
+    """The weights of all results of a choice, of which only the best have any."""
+    by_result = {id(result): weight for result, weight in best}
+    return np.array([by_result.get(id(result), 0.0) for result in chooser.results])

@@ -66,7 +66,11 @@ def read_for(members: Sequence[Member], X: Any) -> list[Any]:
 
 def log_proba(members: Sequence[Member], X: Any) -> np.ndarray:
     """``ln p(y | x)`` of the average, (n, n_classes)."""
-    rows = read_for(members, X)
+    return log_proba_of(members, read_for(members, X))
+
+
+def log_proba_of(members: Sequence[Member], rows: Sequence[Any]) -> np.ndarray:
+    """``ln p(y | x)`` of the average, of rows as each member reads them."""
     found = [model.predict_log_proba(own) for (model, _), own in zip(members, rows, strict=True)]
     if len(members) == 1:
         return found[0]

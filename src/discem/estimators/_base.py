@@ -39,6 +39,7 @@ from ._options import (
 )
 from ._pieces import Pieces, Whole, spreads
 from ._runs import LabelRuns
+from ._shift import LabelShift
 from ._threads import lent, reads, writes
 
 PROJECTIONS: dict[str, Any] = {"interior": Interior(), "check": Check()}
@@ -189,7 +190,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
 
     _attributes: ClassVar[tuple[str, ...]] = (
         *("classes_", "class_count_", "n_features_in_", "feature_names_in_", "learner_"),
-        *("temperature_", "_prior_shift", "_weight_unit", "_seen", "_runs"),
+        *("temperature_", "_prior_shift", "_shift", "_weight_unit", "_seen", "_runs"),
     )
 
     @property
@@ -232,6 +233,9 @@ class GenerativeClassifier(Joint, BaseEstimator):
         check_array("class_count_", self.class_count_, (K,), least=0.0)
         check_array("_prior_shift", self._prior_shift, (K,), least=-1e3, most=100.0)
         demand(self._prior_shift.max() > -100.0, "no class has a prior")
+        if "_shift" in vars(self):
+            demand(isinstance(self._shift, LabelShift), "its shift is none")
+            self._shift.check(self.classes_)
         for name in ("temperature_", "_weight_unit"):
             check_number(name, getattr(self, name), above=0.0)
         check_number("_seen", self._seen, least=0.0)
@@ -526,6 +530,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         self.learner_ = learner
         self.temperature_ = 1.0
         self._prior_shift = np.zeros(len(batch.classes))
+        self.__dict__.pop("_shift", None)
         self._weight_unit = unit
         self._seen = total
         self._runs = None
@@ -634,6 +639,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         if self._runs is not None:
             self._runs.arrange(order)
         self._prior_shift = np.append(self._prior_shift, 0.0)[order]
+        self.__dict__.pop("_shift", None)
         self.classes_ = classes
 
 

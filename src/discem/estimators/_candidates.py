@@ -60,6 +60,11 @@ class Readings:
             self._read[way] = Encoded.read(layout, self.table)
         return self._read[way]
 
+    def with_layout(self, layout: Layout) -> Encoded:
+        """The rows as a model of this layout reads them."""
+        known = (rows for rows in self._read.values() if rows.layout == layout)
+        return next(known, None) or Encoded.read(layout, self.table)
+
     @property
     def tells_missing(self) -> bool:
         """Whether any cell is missing."""

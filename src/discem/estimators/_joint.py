@@ -24,6 +24,7 @@ from ._lazy import by_partition, n_classes
 from ._options import Named
 from ._plots import Plots
 from ._runs import LabelRuns
+from ._shift import Adapts
 from ._threads import Shared, reads, writes
 
 
@@ -39,7 +40,7 @@ class LinearForm(NamedTuple):
         return self.statistics(X) @ self.coef_.T + self.intercept_
 
 
-class Joint(Plots, Named, Shared, _input.Classifier):
+class Joint(Adapts, Plots, Named, Shared, _input.Classifier):
     """Prediction, densities, samples, and changes of mind that need no training."""
 
     classes_: np.ndarray
@@ -174,6 +175,7 @@ class Joint(Plots, Named, Shared, _input.Classifier):
         self
         """
         check_is_fitted(self)
+        self.__dict__.pop("_shift", None)  # which was another one
         if class_prior is None:
             self._prior_shift = np.zeros(len(self.classes_))
             return self

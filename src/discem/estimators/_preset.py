@@ -13,6 +13,7 @@ from . import _input
 from ._choice import Choice, Chooser, check_choice
 from ._options import Named
 from ._plots import Plots
+from ._shift import Adapts
 from ._threads import Shared, lent, reads, writes
 
 
@@ -95,12 +96,15 @@ class Preset(Named, Shared, BaseEstimator):
         return self.model_.n_iter_
 
 
-class ClassifierPreset(Plots, _input.Classifier, Preset):
+class ClassifierPreset(Adapts, Plots, _input.Classifier, Preset):
     """One whose model is a classifier."""
 
     def _check_chosen(self) -> None:
         super()._check_chosen()
         check_number("temperature", self._fitted.chosen["temperature"], above=0.0)
+
+    def _owner(self) -> Any:
+        return self.model_
 
     @writes
     def set_class_prior(self, class_prior):

@@ -26,6 +26,7 @@ from ._folds import check_cv
 from ._options import check_common_options, is_count
 from ._pieces import Pieces
 from ._preset import Preset
+from ._shift import Scaling
 from ._strange import Usual
 from ._tables import Encoded, layout_of, prior_of
 from .mixture import MixtureClassifier
@@ -47,6 +48,7 @@ class FittedTable:
     members: list[Member] = field(default_factory=list)  # the first weighs most
     density: MixtureClassifier | None = None
     usual: Usual | None = None  # what the density says of rows that it was not trained on
+    scaling: Scaling | None = None  # what makes probabilities fit the rows of the training
     roles: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -118,6 +120,7 @@ class TablePreset(Answers, Preset):
             self._fit_members(wanted, rows_of, y, weights, seed)
             if self.density is not False:
                 self._fit_density(rows_of(DEFAULTS), readings.of(DEFAULTS), y, weights, seed)
+            self._look_back(readings, y, weights, seed)
         self.chosen_["epochs"] = self._fitted.model.n_iter_
 
     def _defaults(self, stream: bool = False) -> Options:
@@ -135,6 +138,9 @@ class TablePreset(Answers, Preset):
     def _fit_members(self, wanted: list, rows_of: Callable, y, weights, seed: int) -> None:
         """Train the models that are wanted on all rows."""
         raise NotImplementedError
+
+    def _look_back(self, readings: Readings, y, weights, seed: int) -> None:
+        """Remember what the model says of the rows of its training."""
 
     def _keep(self, model: Any) -> None:
         """Let a model in training be what an interruption leaves."""

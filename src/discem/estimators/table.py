@@ -16,7 +16,7 @@ from ..exceptions import OptionError, warn
 from ..io.labels import plain_labels
 from ..losses import NLL, resolve_loss
 from . import _input
-from ._average import Member, best_of, check_members, dealt, explained, log_proba
+from ._average import Member, best_of, check_members, dealt, explained, log_proba, log_proba_of
 from ._candidates import DEFAULTS, HIDDEN, STREAM, Readings, Sizes, candidates, how_many, loss_of
 from ._choice import Chooser, Mark, Options, Result, less_surprised, of_all_classes
 from ._explain import Explanation
@@ -25,6 +25,7 @@ from ._lazy import by_partition, n_classes
 from ._options import NUMBER, with_options
 from ._pieces import spreads
 from ._preset import ClassifierPreset
+from ._shift import Scaling
 from ._table_preset import MOST_STEPS, FittedTable, TablePreset, weights_of
 from ._tables import Encoded, Hider, prior_of
 from ._threads import reads, writes
@@ -39,6 +40,7 @@ _KEPT = 0.7  # of the rows, at least, that a model of a part has seen, to be one
 _VISITS, _WORK = 40_000, 30_000_000  # of rows, and of factors by rows, in a trial
 _FEWEST, _LONGEST = 8, 20  # epochs of a trial
 _WIDE = 20  # columns, of which rows held out have few patterns of cells
+_LOOKED_AT = 10_000  # rows of the training that the model is asked of at the end
 _VIEWS = 3  # of each row held out: as it is, and with cells hidden
 _CHOSEN = (*DEFAULTS,)  # options that "auto" chooses
 
@@ -180,6 +182,9 @@ class TableClassifier(TablePreset, ClassifierPreset):
         demand(isinstance(fitted, FittedTable), "it is not fitted")
         check_members(fitted.members, MixtureClassifier)
         self._check_density(self.classes_)
+        if fitted.scaling is not None:
+            demand(isinstance(fitted.scaling, Scaling), "its scaling is none")
+            fitted.scaling.check(len(self.classes_))
         self._check_chosen()
         loss_of(self.chosen_["loss"])
 
@@ -236,6 +241,18 @@ class TableClassifier(TablePreset, ClassifierPreset):
             members.append(Member(model, weight))
         if members:
             self._fitted.members = members
+
+    def _look_back(self, readings, y, weights, seed):
+        y, _ = y
+        if y.ndim == 2:
+            return
+        codes, members = _input.encode(y, self.classes_).codes, self._fitted.members
+        known = np.flatnonzero((codes >= 0) & (weights > 0))
+        some = np.random.RandomState(seed).permutation(known)[:_LOOKED_AT]
+        rows = [readings.with_layout(model.layout_).take(some) for model, _ in members]
+        self._fitted.scaling = Scaling.learn(
+            log_proba_of(members, rows), codes[some], self.class_frequency_
+        )
 
     @writes
     def partial_fit(self, X, y, classes=None, sample_weight=None):
@@ -514,6 +531,9 @@ class TableClassifier(TablePreset, ClassifierPreset):
         return self
 
     set_class_prior.__doc__ = ClassifierPreset.set_class_prior.__doc__
+
+    def _scaling(self) -> Scaling | None:
+        return self._fitted.scaling
 
     @property
     def members_(self) -> list[dict[str, Any]]:

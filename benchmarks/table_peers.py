@@ -165,6 +165,81 @@ def lightgbm(seed: int) -> OnArrays:
     return OnArrays(lambda _, categories: LightGBM(categories, seed))
 
 
+class XGBoost:
+    """XGBoost's classifier, which takes classes from 0 on, and an unknown level as missing."""
+
+    def __init__(self, categories: list[int], seed: int):
+        self.categories, self.seed = categories, seed
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> XGBoost:
+        from xgboost import XGBClassifier
+
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        kinds = ["c" if j in self.categories else "q" for j in range(X.shape[1])]
+        self._model = XGBClassifier(
+            random_state=self.seed, n_jobs=1, enable_categorical=True, feature_types=kinds
+        )
+        self._model.fit(self._known(X), codes)
+        return self
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        return self._model.predict_proba(self._known(X))
+
+    def _known(self, X: np.ndarray) -> np.ndarray:
+        X = X.copy()
+        X[:, self.categories] = np.where(X[:, self.categories] < 0, np.nan, X[:, self.categories])
+        return X
+
+
+def xgboost(seed: int) -> OnArrays:
+    import xgboost  # noqa: F401
+
+    return OnArrays(lambda _, categories: XGBoost(categories, seed))
+
+
+class CatBoost:
+    """CatBoost's classifier, told which columns are categories: whole numbers, -2 where missing."""
+
+    def __init__(self, categories: list[int], seed: int, **options: Any):
+        from catboost import CatBoostClassifier
+
+        self.categories = categories
+        self._model = CatBoostClassifier(
+            random_seed=seed, thread_count=1, verbose=False, allow_writing_files=False, **options
+        )
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> CatBoost:
+        self._model.fit(self._frame(X), y, cat_features=self.categories)
+        self.classes_ = self._model.classes_
+        return self
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        return self._model.predict_proba(self._frame(X))
+
+    def _frame(self, X: np.ndarray) -> pd.DataFrame:
+        columns = dict(enumerate(X.T))
+        for j in self.categories:
+            columns[j] = np.where(np.isnan(X[:, j]), -2.0, X[:, j]).astype(int)
+        return pd.DataFrame(columns)
+
+
+def catboost(seed: int, **options: Any) -> OnArrays:
+    import catboost  # noqa: F401
+
+    return OnArrays(lambda _, categories: CatBoost(categories, seed, **options))
+
+
+def ebm(seed: int) -> OnArrays:
+    """The explainable boosting machine of interpret: a sum of functions of columns and of pairs."""
+    from interpret.glassbox import ExplainableBoostingClassifier
+
+    def make(numbers: list[int], categories: list[int]) -> Any:
+        kinds = ["continuous"] * len(numbers) + ["nominal"] * len(categories)
+        return ExplainableBoostingClassifier(feature_types=kinds, random_state=seed, n_jobs=1)
+
+    return OnArrays(make)
+
+
 # --- naive Bayes ----------------------------------------------------------------------------------
 
 
@@ -212,5 +287,9 @@ PEERS: dict[str, Callable[[int], Any]] = {
     "HGB 60, holes": lambda seed: Holes(boosting(seed, max_iter=60), seed),
     "HGB, holes": lambda seed: Holes(boosting(seed), seed),
     "LightGBM": lightgbm,
+    "XGBoost": xgboost,
+    "CatBoost": catboost,
+    "CatBoost 300, holes": lambda seed: Holes(catboost(seed, iterations=300), seed),
+    "EBM": ebm,
     "naive Bayes": lambda seed: OnArrays(NaiveBayes),
 }

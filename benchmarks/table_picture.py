@@ -1,4 +1,4 @@
-"""A picture of what becomes of classifiers as cells of the test rows go missing."""
+"""Pictures of classifiers: as cells of the test rows go missing, and against the time they take."""
 
 from __future__ import annotations
 
@@ -42,4 +42,29 @@ def plot_removed(
                 panel.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
                 panel.yaxis.set_minor_locator(NullLocator())
         key(figure, axes[0, 0], columns=3)
+    return figure
+
+
+def plot_seconds(
+    seconds: Mapping[str, float], figures: Mapping[str, Mapping[str, float]], title: str = ""
+) -> Any:
+    """What classifiers achieve against the seconds of a fit, a panel for each figure.
+
+    `figures` has, by the name of the figure and of the method, one number. The first method is
+    drawn in front of the others.
+    """
+    from matplotlib.ticker import LogLocator, StrMethodFormatter
+
+    with style():
+        figure, axes = panels(len(figures), height=3.6, sharex=True)
+        figure.suptitle(title, fontsize=10)
+        for panel, (name, values) in zip(axes[0], figures.items(), strict=True):
+            for place, (method, value) in enumerate(values.items()):
+                look = {"color": COLOURS[place % len(COLOURS)], "marker": MARKERS[place % 6]}
+                size = {"s": 90, "zorder": 3} if place == 0 else {"s": 36}
+                panel.scatter(seconds[method], value, label=method, **look, **size)
+            panel.set(title=name, xlabel="seconds of a fit, one thread", xscale="log")
+            panel.xaxis.set_major_locator(LogLocator())
+            panel.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        key(figure, axes[0, 0], columns=4)
     return figure

@@ -2,8 +2,8 @@
 
 Numbers are columns of floats or integers, categories are of pandas' `category` or `str`. Most of
 the generated ones (`made-*`) begin with a mixture per class, and each has one trouble that tables
-have. Another `draw` is another table of the same kind: what was tried on one can be judged on the
-next.
+have; two are large (`large-*`). Another `draw` is another table of the same kind: what was tried on
+one can be judged on the next.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def bundled(name: str) -> Table:
 
 # --- generated ------------------------------------------------------------------------------------
 
-ROWS = 1500
+ROWS, LARGE = 1500, 30_000
 
 
 def mixture(
@@ -273,6 +273,30 @@ MADE: dict[str, Callable[[np.random.Generator], Table]] = {
 }  # fmt: skip
 
 
+def clusters(rng: np.random.Generator) -> Table:
+    """Four classes, each of four clusters of correlated numbers."""
+    X, y = datasets.make_classification(
+        LARGE,
+        20,
+        n_informative=8,
+        n_redundant=4,
+        n_classes=4,
+        n_clusters_per_class=4,
+        random_state=int(rng.integers(2**31)),
+    )
+    return Table(pd.DataFrame(X).add_prefix("number "), y)
+
+
+def friedman(rng: np.random.Generator) -> Table:
+    """Friedman's function of ten uniform numbers, cut in three."""
+    X, target = datasets.make_friedman1(LARGE, 10, noise=1.0, random_state=int(rng.integers(2**31)))
+    cuts = np.quantile(target, [1 / 3, 2 / 3])
+    return Table(pd.DataFrame(X).add_prefix("number "), np.digitize(target, cuts))
+
+
+MADE |= {f"large-{make.__name__}": make for make in (clusters, friedman)}
+
+
 def made(name: str, draw: int = 0) -> Table:
     return MADE[name](np.random.default_rng([zlib.crc32(name.encode()), draw]))
 
@@ -288,7 +312,7 @@ def names_of(folder: str | Path | None = None) -> list[str]:
 def load_sets(
     folder: str | Path | None = None, names: list[str] | None = None, draw: int = 0
 ) -> dict[str, Table]:
-    """The tables named like one of the patterns `names` (default: all), large ones as a sample."""
+    """The tables named like one of the patterns `names` (default: all), large files as a sample."""
     found, tables = files(folder), {}
     for name in names_of(folder):
         if names is not None and not any(fnmatch(name, pattern) for pattern in names):
@@ -297,7 +321,7 @@ def load_sets(
             table = read(name, found[name])
         else:
             table = made(name, draw) if name in MADE else bundled(name)
-        tables[name] = sample(table)
+        tables[name] = table if name in MADE else sample(table)
     return tables
 
 

@@ -16,8 +16,10 @@ Python, a method is any function from a seed to a classifier, and can be entered
 
     python benchmarks/tables.py --data DIR
     python benchmarks/tables.py --sets 'made-*' --methods LR TableClassifier --json tables.json
+    python benchmarks/tables.py --sets 'large-*' --folds 1 --seeds 1
     python benchmarks/tables.py --draw 1             # other generated tables of the same kinds
     python benchmarks/tables.py --picture docs/tables-missing       # .png and .svg
+    python benchmarks/tables.py --seconds docs/tables-seconds       # means by the time of a fit
     python benchmarks/tables.py --quick
 """
 
@@ -54,7 +56,18 @@ SMALL = 1000  # rows of a table for --quick
 EDITION = 1  # of the cache: raise it when a peer or the protocol changes
 CACHE = Path(__file__).parents[1] / "output" / "tables"
 OURS, LOGISTIC = "TableClassifier", "LR"
-GROUPS = {"real": "tables of files and scikit-learn", "made": "generated tables"}
+GROUPS = {
+    "real": "tables of files and scikit-learn",
+    "made": "generated tables",
+    "large": "generated tables of 30 000 rows",
+}
+PACKAGES = {
+    "LightGBM": "lightgbm",
+    "XGBoost": "xgboost",
+    "CatBoost": "catboost",
+    "CatBoost 300, holes": "catboost",
+    "EBM": "interpret-core",
+}
 
 
 def _ours(seed: int) -> Any:
@@ -178,7 +191,7 @@ def keys(folder: Path, data: str, table: Table) -> Callable[[str, int], Path | N
     def place(method: str, seed: int) -> Path | None:
         if method not in PEERS:
             return None
-        own = (*key, _version("lightgbm")) if method == "LightGBM" else key
+        own = (*key, _version(PACKAGES[method])) if method in PACKAGES else key
         code = hashlib.sha256(repr(own).encode()).hexdigest()[:12]
         return folder / data / f"{method.replace(', ', '-').replace(' ', '-')}-{code}-{seed}"
 
@@ -273,7 +286,8 @@ def means(records: list[dict[str, Any]], sets: list[str]) -> Means:
 
 
 def group_of(data: str) -> str:
-    return "made" if data.startswith("made-") else "real"
+    kind = data.split("-")[0]
+    return kind if kind in GROUPS else "real"
 
 
 def print_means(found: Means, title: str) -> None:
@@ -390,6 +404,22 @@ def draw(records: list[dict[str, Any]], path: Path) -> None:
     save_figure(plot_removed(SHARES, figures, title), path)
 
 
+def draw_seconds(records: list[dict[str, Any]], path: Path) -> None:
+    """A picture of the means over tables and shares removed, against the seconds of a fit."""
+    from table_picture import plot_seconds
+
+    from discem.report.plots import save_figure
+
+    found = means(records, list(dict.fromkeys(record["data"] for record in records)))
+    seconds = dict(zip(found.methods, found.seconds.mean(axis=1).tolist(), strict=True))
+    figures = {
+        name: dict(zip(found.methods, values.mean(axis=(1, 2)).tolist(), strict=True))
+        for name, values in (("accuracy", found.accuracy), ("log-loss", found.log_loss))
+    }
+    title = f"mean over {len(found.sets)} tables with 0, 20, 40 and 60 % of the test cells removed"
+    save_figure(plot_seconds(seconds, figures, title), path)
+
+
 def print_failures(records: list[dict[str, Any]]) -> None:
     failed = Counter((r["data"], r["method"], r["error"]) for r in records if "error" in r)
     print(f"\nfailures: {len(failed) or 'none'}")
@@ -405,6 +435,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", metavar="PATTERN", help="as 'made-*'; default: all")
     parser.add_argument("--methods", nargs="+", metavar="PATTERN", default=["*"], help="as 'HGB*'")
     parser.add_argument("--seeds", type=int, default=2, help="cuttings into folds (default 2)")
+    parser.add_argument("--folds", type=int, default=FOLDS, help=f"of {FOLDS} (default all)")
     parser.add_argument("--draw", type=int, default=0, help="of the generated tables (default 0)")
     parser.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
     parser.add_argument("--cache", type=Path, default=CACHE, help=f"of peers (default {CACHE})")
@@ -413,18 +444,19 @@ def main() -> None:
     )
     parser.add_argument("--json", type=Path, metavar="OUT", help="write every number to this file")
     parser.add_argument("--picture", type=Path, metavar="PATH", help="draw the means here")
+    parser.add_argument("--seconds", type=Path, metavar="PATH", help="draw them by the time here")
     options = parser.parse_args()
     names = [n for n in METHODS if any(fnmatch(n, pattern) for pattern in options.methods)]
     if not names:
         parser.error(f"no method is named like {options.methods}: there are {list(METHODS)}")
     tables = load_sets(options.data, options.sets, options.draw)
-    seeds, folds = options.seeds, FOLDS
+    seeds, folds = options.seeds, min(options.folds, FOLDS)
     if options.quick:
         seeds, folds = 1, 1
         tables = {name: table for name, table in tables.items() if len(table.y) <= SMALL}
     if not tables:
         parser.error(f"no set is named like {options.sets}: there are {names_of(options.data)}")
-    found = versions("pandas", "lightgbm")
+    found = versions("pandas", *dict.fromkeys(PACKAGES.values()))
     print(", ".join(f"{name} {value}" for name, value in found.items()))
     skipped = absent(names)
     for name, reason in skipped.items():
@@ -436,6 +468,8 @@ def main() -> None:
     summary = summarise(records, tables)
     if options.picture:
         draw(records, options.picture)
+    if options.seconds:
+        draw_seconds(records, options.seconds)
     if options.json:
         settings = {"folds": folds, "seeds": seeds, "shares": SHARES, "draw": options.draw}
         sizes = {name: [*table.X.shape, len(np.unique(table.y))] for name, table in tables.items()}

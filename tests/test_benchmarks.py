@@ -278,6 +278,17 @@ class Frequencies:
         return np.tile(self.p, (len(X), 1))
 
 
+def test_the_picture_of_seconds_has_a_point_a_method(benchmarks):
+    pytest.importorskip("matplotlib", reason="pictures need discem[plot]")
+    from table_picture import plot_seconds
+
+    figure = plot_seconds({"ours": 0.5, "theirs": 2.0}, {"accuracy": {"ours": 0.9, "theirs": 0.8}})
+    (panel,) = figure.axes
+    points = [tuple(each.get_offsets()[0]) for each in panel.collections]
+    assert points == [(0.5, 0.9), (2.0, 0.8)]
+    assert panel.get_xscale() == "log"
+
+
 def test_tables_remove_the_same_cells_for_all_methods(tables):
     X, y = tables.load_sets(names=["made-chaff"])["made-chaff"]
     seen = [], []
@@ -333,6 +344,16 @@ def test_made_tables_are_the_same_again_and_others_in_another_draw(tables):
         assert not X.equals(other[name].X)
         assert {str(kind) for kind in X.dtypes} <= {"float64", "int64", "str", "object", "category"}
         assert min(np.unique(y, return_counts=True)[1]) >= tables.FOLDS
+    large = tables.load_sets(names=["large-*"])
+    assert {name: X.shape for name, (X, _) in large.items()} == {
+        "large-clusters": (30_000, 20),
+        "large-friedman": (30_000, 10),
+    }
+    assert [tables.group_of(name) for name in ("large-friedman", "made-few", "wine")] == [
+        "large",
+        "made",
+        "real",
+    ]
     assert first["made-holes"].X.isna().to_numpy().mean() == pytest.approx(0.4, abs=0.02)
     assert first["made-absent"].X.isna().to_numpy().mean() == pytest.approx(0.4, abs=0.05)
     assert np.bincount(first["made-rare"].y)[1] / 2000 == pytest.approx(0.03, abs=0.01)
@@ -373,10 +394,13 @@ def test_naive_bayes_of_both_kinds_is_that_of_each(tables):
     assert parts[1] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("name", ["LR, indicators", "LR, kNN", "HGB 60, holes", "LightGBM"])
+@pytest.mark.parametrize(
+    "name",
+    ["LR, indicators", "LR, kNN", "HGB 60, holes", "LightGBM", "XGBoost", "CatBoost", "EBM"],
+)
 def test_peers_take_columns_without_values_and_levels_never_seen(tables, name):
-    if name == "LightGBM":
-        pytest.importorskip("lightgbm")
+    if tables.absent([name]):
+        pytest.skip(f"{name} is not installed")
     X, y = tables.load_sets(names=["made-few"])["made-few"]
     X = X.assign(empty=np.nan, rare=["common"] * 79 + ["unseen"])
     model = tables.METHODS[name](0).fit(X[:60], y[:60])

@@ -203,8 +203,8 @@ def _statistics_of(model, X):
         return full
     if model.features.family != "words":
         return batch.values
-    counts, full = batch.counts, np.zeros((len(X), len(model.features.fixed["alpha"])))
-    full[:, batch.words] = counts if isinstance(counts, np.ndarray) else counts.toarray()
+    full = np.zeros((len(X), len(model.features.fixed["alpha"])))
+    full[:, batch.words] = batch.product(np.eye(len(batch.words)))
     return full
 
 

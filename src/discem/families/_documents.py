@@ -7,17 +7,16 @@ batch to batch, for fresh memory costs more than the work.
 
 from __future__ import annotations
 
+import functools
 import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from ..io.rows import stored_of
+from .. import _sparse
 
-_SMALL = 1 << 13  # numbers of a matrix that is as quickly multiplied as SciPy sets one up
 _SPARSE = 200  # a stored word costs so many times more to sort than a word of the vocabulary
 
 
@@ -30,7 +29,6 @@ class Documents:
         self.indptr = indptr  # (n + 1,) where each document begins
         self.words = words  # (u,) which of the vocabulary these are
         self.within: tuple[Any, np.ndarray] | None = None  # larger batch; which of its words
-        self._products: Any = None
         self._heard: tuple[np.ndarray, Documents] | None = None
 
     @property
@@ -43,40 +41,32 @@ class Documents:
         """How precise the counts are, and what is found with them."""
         return self.values.dtype
 
-    @property
-    def counts(self) -> Any:
-        """The counts as a matrix, (n, u)."""
-        return self._matrices[0]
-
-    @property
+    @functools.cached_property
     def lengths(self) -> np.ndarray:
         """Words of each document, (n,)."""
-        return self._matrices[2]
+        found, words = np.zeros((self.n_rows, 1)), np.ones((len(self.words), 1))
+        values = self.values.astype(np.float64, copy=False)
+        _sparse.add_product(found, values, self.place, self.indptr, words)
+        return found[:, 0]
 
-    @property
-    def _matrices(self) -> tuple[Any, Any, np.ndarray]:
-        if self._products is None:
-            n, u = self.n_rows, len(self.words)
-            if 0 < n * u <= _SMALL:
-                row = np.repeat(np.arange(0, n * u, u), np.diff(self.indptr))
-                counts: Any = np.bincount(row + self.place, self.values, n * u).reshape(n, u)
-            else:
-                counts = sp.csr_array((self.values, self.place, self.indptr), shape=(n, u))
-            self._products = counts, counts.T, counts @ np.ones(u)
-        return self._products
+    def product(self, table: np.ndarray, power: int = 1) -> np.ndarray:
+        """The counts, to some power, times a table of the words, (u, K): a row a document."""
+        found = np.zeros((self.n_rows, table.shape[1]), dtype=self.dtype)
+        values = self.values if power == 1 else self.values**power
+        _sparse.add_product(found, values, self.place, self.indptr, table)
+        return found
 
-    def sums(self, weights: np.ndarray) -> np.ndarray:
-        """Sums over the documents of weights, (n, K), times counts: (u, K)."""
-        return self._matrices[1] @ weights.astype(self.dtype, copy=False)
+    def sums(
+        self, weights: np.ndarray, purpose: str, beside: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Sums over the documents of weights, (n, K), times counts: (u, K).
 
-    def of_squares(self, table: np.ndarray) -> np.ndarray:
-        """The products of squared counts and a table, (u, K): one row for each document."""
-        counts = self.counts
-        if isinstance(counts, np.ndarray):
-            return counts**2 @ table
-        counts.data = self.values * self.values  # a matrix of their own would cost a check
-        found = counts @ table
-        counts.data = self.values
+        What is `beside` is added. They are in memory that is the caller's until it is used again.
+        """
+        found = space((len(self.words), weights.shape[1]), purpose, self.dtype)
+        found[...] = 0.0 if beside is None else beside
+        weights = np.ascontiguousarray(weights, dtype=self.dtype)
+        _sparse.add_transposed(found, self.values, self.place, self.indptr, weights)
         return found
 
     def only(self, weights: np.ndarray, least: float) -> tuple[np.ndarray, Documents]:
@@ -93,9 +83,9 @@ class Documents:
         return self._heard
 
     def _some(self, there: np.ndarray) -> Documents:
-        stored, ends = stored_of(self.indptr, there)
-        own, place = distinct(self.place[stored], len(self.words))
-        some = Documents(self.values[stored], place, ends, self.words[own])
+        values, place, ends = _sparse.taken(self.values, self.place, self.indptr, there)
+        own, place = distinct(place, len(self.words))
+        some = Documents(values, place, ends, self.words[own])
         some.within = weakref.ref(self), own  # which lives as long as the step
         return some
 
@@ -121,45 +111,33 @@ def take_rows(table: np.ndarray, rows: np.ndarray, purpose: str) -> np.ndarray:
     return np.take(table, rows, axis=0, out=out, mode="clip")  # mode="raise" copies once more
 
 
-def rows_of(table: np.ndarray, batch: Documents) -> np.ndarray:
-    """The rows of the words of a batch, taken once until they are forgotten."""
-    return found_once("rows", table, batch, lambda room: take_rows(table, batch.words, room))
-
-
 def found_once(
-    what: str, table: np.ndarray, batch: Documents, find: Callable[[str], np.ndarray]
+    table: np.ndarray, batch: Documents, find: Callable[[str], np.ndarray]
 ) -> np.ndarray:
-    """Something of each word of a batch, which `find` finds once until the table changes.
+    """Numbers of the words of a batch, which `find` finds once until the table changes.
 
-    That of some documents of the batch is taken from it. `find` is told what memory to use.
+    Those of some documents of the batch are taken from it. `find` is told what memory to use.
     """
     held: dict[str, Any] = getattr(_room, "held", {})
     if _is_of(held, table, batch):
-        if what not in held:
-            held[what] = find(what)
-        return held[what]
+        return held["found"]
     if batch.within is None:
-        _room.held = {"table": weakref.ref(table), "batch": weakref.ref(batch)}
-        return found_once(what, table, batch, find)
+        found = find("found")
+        _room.held = {"table": weakref.ref(table), "batch": weakref.ref(batch), "found": found}
+        return found
     wider, own = batch.within
-    if _is_of(held, table, wider()) and what in held:
-        return take_rows(held[what], own, f"some {what}")
-    return find(f"some {what}")
+    if _is_of(held, table, wider()):
+        return take_rows(held["found"], own, "some found")
+    return find("some found")
 
 
 def _is_of(held: dict[str, Any], table: np.ndarray, batch: Documents | None) -> bool:
     return bool(held) and held["table"]() is table and held["batch"]() is batch
 
 
-def forget_rows() -> None:
-    """The table has changed."""
+def forget() -> None:
+    """The table changes: what was found is so no more."""
     _room.held = {}
-
-
-def put_rows(table: np.ndarray, rows: np.ndarray, new: np.ndarray) -> None:
-    """Set some rows of a table. Each row is set as one item: that is twice as fast."""
-    whole = np.dtype((np.void, table.itemsize * table.shape[1]))
-    table.view(whole)[rows, 0] = new.view(whole)[:, 0]
 
 
 def space(shape: tuple[int, int], purpose: str, dtype: Any = np.float64) -> np.ndarray:

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._checks import check_array, check_number, check_weight, demand
+from .._sparse import add_rows
 from ..exceptions import OptionError
 from ..figures import NCLL_SUM, NLL_SUM
 from ..io.rows import SparseRows, extended, sparse_rows
@@ -23,16 +24,7 @@ from ..priors import Dirichlet
 from ..projections import Check
 from ..schedules import constant
 from . import _counts
-from ._documents import (
-    Documents,
-    distinct,
-    forget_rows,
-    found_once,
-    put_rows,
-    rows_of,
-    space,
-    take_rows,
-)
+from ._documents import Documents, distinct, forget, found_once, space, take_rows
 from ._family import Accepts, Block, Family, Step, register
 
 _EAGER = 10.0  # a step is so many documents of the start, which is to be outweighed soon
@@ -73,12 +65,15 @@ class WordsFamily(Family):
         count, lazy = block.values["count"], block.lazy
 
         def find(room: str) -> np.ndarray:
-            rows = rows_of(count, batch)
+            rows = take_rows(count, batch.words, "rows")
             cells = np.multiply(rows, lazy["scale"], out=space(rows.shape, room, batch.dtype))
             cells += lazy["gamma"] * self._pseudo_counts(block, batch)
-            return cells if cells.dtype == np.float64 else np.maximum(cells, _TINY, out=cells)
+            single = cells.dtype != np.float64
+            if single and cells.min(initial=1.0) < _TINY:  # to look is quicker than to change
+                np.maximum(cells, _TINY, out=cells)
+            return cells
 
-        return found_once("cells", count, batch, find)
+        return found_once(count, batch, find)
 
     def _pseudo_counts(self, block: Block, batch: Documents) -> Any:
         """Of the words of a batch: one number where all are the same, which is quicker to add."""
@@ -89,13 +84,13 @@ class WordsFamily(Family):
     def scores(self, block, batch: Documents):
         cells = self.cells(block, batch)
         logs = np.log(cells, out=space(cells.shape, "logs", cells.dtype))
-        a = (batch.counts @ logs).astype(np.float64, copy=False)
-        a -= batch.lengths[:, None] * np.log(block.values["total"])
-        return a
+        # classes in rows: sums over a few of them are then sums of long arrays
+        even = np.log(block.values["total"])[:, None] * batch.lengths
+        return np.subtract(batch.product(logs).T, even).T
 
     def expected(self, block, batch: Documents, weights, least=0.0):
         there, batch = batch.only(weights, least)
-        return batch, batch.sums(weights[there])
+        return batch, batch.sums(weights[there], "sums")
 
     def leverage(self, block, batch: Documents, weights, step, least=0.0):
         """By component: sum x^2 / count - length^2 / total, as the step leaves them if none loses.
@@ -105,10 +100,9 @@ class WordsFamily(Family):
         found = np.zeros_like(weights)
         there, batch = batch.only(weights, least)
         weights, lengths = np.abs(weights[there]), batch.lengths[:, None]
-        after = batch.sums(weights)
-        after += self.cells(block, batch)
+        after = batch.sums(weights, "after", self.cells(block, batch))
         even = lengths**2 / (block.values["total"] + weights * lengths)
-        squares = batch.of_squares(np.reciprocal(after, out=after))
+        squares = batch.product(np.reciprocal(after, out=after), power=2)
         found[there] = np.maximum(squares - even, 0.0)
         return found
 
@@ -124,10 +118,10 @@ class WordsFamily(Family):
             keep -= min(step.decay, 1.0 - 1e-12 if check else share)
             if lazy["scale"] * keep < _FOLDED:
                 _fold(block)
-                forget_rows()
+                forget()
         scale, gamma = lazy["scale"] * keep, lazy["gamma"] * keep + step.pull
-        words, rows = batch.words, rows_of(values["count"], batch)
         if check:
+            rows = take_rows(values["count"], batch.words, "rows")
             least = -(1.0 - 1e-15) * np.maximum(rows * scale, 0.0)  # rounding must leave something
         else:
             least = np.multiply(cells, -share * keep, out=space(cells.shape, "least", cells.dtype))
@@ -137,19 +131,16 @@ class WordsFamily(Family):
             shortened = int(np.count_nonzero(short.any(axis=0)))
             sums = np.maximum(sums, least, out=least)
         total = values["total"] * keep + step.pull * lazy["alpha_total"]
-        total = np.maximum(total + np.ones(len(sums)) @ sums, 1e-16 * total)
-        sums = sums.astype(np.float64, copy=False)
-        sums *= 1.0 / scale
-        rows += sums
-        forget_rows()
+        total = np.maximum(total + np.ones(len(sums), dtype=sums.dtype) @ sums, 1e-16 * total)
+        changes = space(sums.shape, "changes")
+        changes[...] = sums
+        forget()
         # written at once, so that an interruption finds a whole state
         lazy["scale"], lazy["gamma"] = scale, gamma
         values["total"][:] = total
-        put_rows(values["count"], words, rows)
+        add_rows(values["count"], batch.words, changes, 1.0 / scale)
         if block.past:
-            sums *= lazy["lag_scale"]
-            sums += take_rows(block.past["lag"], words, "rows")
-            put_rows(block.past["lag"], words, sums)
+            add_rows(block.past["lag"], batch.words, changes, lazy["lag_scale"] / scale)
         return block, shortened
 
     # --- the start --------------------------------------------------------------------------------

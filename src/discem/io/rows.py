@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._arrays import mapped
+from .._sparse import taken
 
 
 class DenseRows(NamedTuple):
@@ -85,18 +86,7 @@ class SparseRows(NamedTuple):
             part = slice(self.indptr[first], self.indptr[last])
             ends = self.indptr[first : last + 1] - self.indptr[first]
             return SparseRows(self.values[part], self.indices[part], ends)
-        stored, ends = stored_of(self.indptr, chosen)
-        return SparseRows(self.values[stored], self.indices[stored], ends)
-
-
-def stored_of(indptr: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Which stored numbers are those of some rows, and where each of these rows begins."""
-    sizes = np.diff(indptr)[rows]
-    ends = np.zeros(len(rows) + 1, dtype=indptr.dtype)
-    np.cumsum(sizes, out=ends[1:])
-    stored = np.repeat(indptr[:-1][rows] - ends[:-1], sizes)
-    stored += np.arange(len(stored), dtype=stored.dtype)
-    return stored, ends
+        return SparseRows(*taken(self.values, self.indices, self.indptr, chosen))
 
 
 class Rows(NamedTuple):

@@ -121,17 +121,22 @@ class Answers:
         return Distribution(answer, found.kind)
 
     def _given(self, given: Mapping[Any, Any]) -> Encoded:
-        """One row with the given cells, and no others."""
+        """One row with the given cells, which must be known, and no others."""
+        encoded = self._row(given)
+        names = {plain_name(name): cell for name, cell in given.items()}
+        for column, there in zip(encoded.layout.columns, encoded.there()[0], strict=True):
+            known = column.family == "ignored" or there
+            if names.get(column.name) is not None and not known:
+                what = "level" if column.family in CODED else "cell"
+                raise InputError(f"{place(column.name)} has no {what} {names[column.name]!r}")
+        return encoded
+
+    def _row(self, given: Mapping[Any, Any]) -> Encoded:
+        """One row with some cells, and no others."""
         layout = self._joint().layout_
         row = {layout.columns[self._place_of(name)].name: cell for name, cell in given.items()}
         nothing = {column.name: None for column in layout.columns}
-        encoded = Encoded.read(layout.named_by_keys(), [nothing | row])._replace(layout=layout)
-        for j, column in enumerate(layout.columns):
-            known = column.family == "ignored" or encoded.has(j)
-            if row.get(column.name) is not None and not known:
-                what = "level" if column.family in CODED else "cell"
-                raise InputError(f"{place(column.name)} has no {what} {row[column.name]!r}")
-        return encoded
+        return Encoded.read(layout.named_by_keys(), [nothing | row])._replace(layout=layout)
 
     def _place_of(self, name: Any) -> int:
         names = [column.name for column in self._joint().layout_.columns]

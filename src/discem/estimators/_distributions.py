@@ -165,6 +165,9 @@ class OfCounts(NamedTuple):
         return np.logaddexp.reduce(terms, axis=1) - gammaln(x + 1.0)
 
 
+OfColumn = OfLevels | OfNumbers | OfCounts
+
+
 class Distribution:
     """The distribution of a column of numbers or dates, in one row.
 

@@ -14,7 +14,7 @@ from ..io.filling import Filling, filled
 from ..io.frames import check_table
 from ..io.tables import Cells, Layout
 from ..models import Given, given
-from ._distributions import OfCounts, OfLevels, OfNumbers, number_of
+from ._distributions import OfColumn, OfCounts, OfLevels, number_of
 from ._options import is_count
 from ._tables import Encoded
 
@@ -76,10 +76,18 @@ def draw(models: Sequence[Any], encoded: Encoded, allowed: np.ndarray | None, rn
 
 def distribution(
     models: Sequence[Any], encoded: Encoded, allowed: np.ndarray | None, j: int
-) -> OfLevels | OfNumbers | OfCounts:
+) -> OfColumn:
     """The distribution of a column in a few rows that lack it."""
+    (found,) = distributions(models, encoded, allowed, [j])
+    return found
+
+
+def distributions(
+    models: Sequence[Any], encoded: Encoded, allowed: np.ndarray | None, columns: Sequence[int]
+) -> list[OfColumn]:
+    """Those of some columns, each given the cells that rows have."""
     answers = [given(m.learner_.model, encoded.view(), allowed) for m in models]
-    return _distribution(encoded.layout, answers, j)
+    return [distribution_of(encoded.layout, answers, j) for j in columns]
 
 
 def _some(allowed: np.ndarray | None, rows: Any) -> np.ndarray | None:
@@ -116,9 +124,9 @@ def _values(
     for _, answers in _answers(models, encoded, allowed):
         for j, column in enumerate(columns):
             if column.family != "ignored":
-                found[j].append(getattr(_distribution(layout, answers, j), how)())
+                found[j].append(getattr(distribution_of(layout, answers, j), how)())
     return [
-        _restored(column, np.concatenate(parts), how) if parts else _constant(column, n)
+        restored(column, np.concatenate(parts), how) if parts else _constant(column, n)
         for column, parts in zip(columns, found, strict=True)
     ]
 
@@ -128,11 +136,11 @@ def _constant(column: Column, n: int) -> np.ndarray | None:
     if not column.span or column.span[0] != column.span[1]:
         return None
     if isinstance(column.span[0], float):
-        return _restored(column, np.full(n, column.span[0]), "mean")
+        return restored(column, np.full(n, column.span[0]), "mean")
     return np.full(n, column.span[0], dtype=object)
 
 
-def _restored(column: Column, values: np.ndarray, how: str) -> np.ndarray:
+def restored(column: Column, values: np.ndarray, how: str) -> np.ndarray:
     """Codes and numbers as cells of a column."""
     if column.family in CODED and not (how == "mean" and column.counts_as_number):
         return column.decode({"codes": values}, len(values))
@@ -156,7 +164,7 @@ def _drawn(encoded: Encoded, answers: list[Given], rng: Any) -> tuple[Cells, np.
     return Cells(numbers, codes.astype(np.int32), counts), code
 
 
-def _distribution(layout: Layout, answers: list[Given], j: int) -> Any:
+def distribution_of(layout: Layout, answers: list[Given], j: int) -> OfColumn:
     """The distribution of a column in each row, the mean of what the answers say."""
     column = layout.columns[j]
     shares = np.concatenate([answer.shares for answer in answers], axis=1) / len(answers)

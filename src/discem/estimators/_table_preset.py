@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from .._checks import demand
+from .._checks import check_array, demand
 from .._kinds import savable
 from ..exceptions import EngineError, OptionError
 from ..io.tables import Layout, check_table
@@ -48,6 +48,7 @@ class FittedTable:
     members: list[Member] = field(default_factory=list)  # the first weighs most
     density: MixtureClassifier | None = None
     usual: Usual | None = None  # what the density says of rows that it was not trained on
+    seen: np.ndarray | None = None  # (columns,) the share of rows that have a cell of each
     scaling: Scaling | None = None  # what makes probabilities fit the rows of the training
     roles: dict[str, str] = field(default_factory=dict)
 
@@ -89,6 +90,9 @@ class TablePreset(Answers, Preset):
             fitted.density._check_fitted()
             same = np.array_equal(fitted.density.classes_, classes)
             demand(same, "its density is of other classes")
+        if fitted.seen is not None:
+            shape = (len(fitted.model.layout_.columns),)
+            check_array("shares of cells", fitted.seen, shape, least=0.0, most=1.0)
         if fitted.usual is not None:
             demand(fitted.density is not None, "it knows what is usual, but has no density")
             fitted.usual.check(len(fitted.density.layout_.columns))
@@ -140,7 +144,8 @@ class TablePreset(Answers, Preset):
         raise NotImplementedError
 
     def _look_back(self, readings: Readings, y, weights, seed: int) -> None:
-        """Remember what the model says of the rows of its training."""
+        """Remember what must be known of the rows of the training."""
+        self._fitted.seen = readings.of(DEFAULTS).there().mean(axis=0)
 
     def _keep(self, model: Any) -> None:
         """Let a model in training be what an interruption leaves."""

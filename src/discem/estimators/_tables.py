@@ -58,12 +58,15 @@ class Encoded(NamedTuple):
         """Some of the rows."""
         return self._replace(cells=Cells(*(part[rows] for part in self.cells)))
 
-    def has(self, j: int) -> bool:
-        """Whether the first row has a cell of a column."""
-        places = self.layout.numbers, self.layout.codes, self.layout.counts
-        pairs = zip(self.cells, places, strict=True)
-        seen = [part[0, p] for part, own in pairs for p, k in enumerate(own) if k == j]
-        return any(cell >= 0 if isinstance(cell, np.int32) else cell == cell for cell in seen)
+    def there(self) -> np.ndarray:
+        """Which cells are there, (rows, columns)."""
+        there, layout = np.zeros(self.shape, dtype=bool), self.layout
+        places = layout.numbers, layout.codes, layout.counts
+        for part, own in zip(self.cells, places, strict=True):
+            seen = part >= 0 if part.dtype.kind == "i" else ~np.isnan(part)
+            for place, j in enumerate(own):
+                there[:, j] |= seen[:, place]
+        return there
 
     def view(self) -> Rows:
         """In the form that the families of a table read."""
@@ -163,11 +166,7 @@ def without_each(table: Encoded) -> tuple[Encoded, np.ndarray]:
     layout, (n, columns) = table.layout, table.shape
     cells = table.take(np.tile(np.arange(n), columns + 1)).cells
     hidden = np.repeat(np.eye(columns + 1, columns, dtype=bool), n, axis=0)
-    there = np.zeros((n, columns), dtype=bool)
     for part, places in zip(cells, (layout.numbers, layout.codes, layout.counts), strict=True):
-        nothing = -1 if part.dtype.kind == "i" else np.nan
         for place, j in enumerate(places):
-            seen = part[:n, place] >= 0 if nothing == -1 else ~np.isnan(part[:n, place])
-            there[:, j] |= seen
-            part[hidden[:, j], place] = nothing
-    return Encoded(cells, layout), there
+            part[hidden[:, j], place] = -1 if part.dtype.kind == "i" else np.nan
+    return Encoded(cells, layout), table.there()

@@ -16,6 +16,7 @@ from ..exceptions import OptionError, warn
 from ..io.labels import plain_labels
 from ..losses import NLL, resolve_loss
 from . import _input
+from ._ask import Asks
 from ._average import Member, best_of, check_members, dealt, explained, log_proba, log_proba_of
 from ._candidates import DEFAULTS, HIDDEN, STREAM, Readings, Sizes, candidates, how_many, loss_of
 from ._choice import Chooser, Mark, Options, Result, less_surprised, of_all_classes
@@ -47,7 +48,7 @@ _CHOSEN = (*DEFAULTS,)  # options that "auto" chooses
 
 @savable
 @with_options
-class TableClassifier(TablePreset, ClassifierPreset):
+class TableClassifier(Asks, TablePreset, ClassifierPreset):
     """A data frame in, labels out: a mixture of products of distributions inside each class.
 
     Columns may be numbers, counts, flags, categories and dates, with cells missing anywhere, in
@@ -243,6 +244,7 @@ class TableClassifier(TablePreset, ClassifierPreset):
             self._fitted.members = members
 
     def _look_back(self, readings, y, weights, seed):
+        super()._look_back(readings, y, weights, seed)
         y, _ = y
         if y.ndim == 2:
             return

@@ -968,7 +968,7 @@ def test_interrupted_before_anything_is_trained(when, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"discem.estimators.text.{when}", interrupt)
+    monkeypatch.setattr(f"discem.estimators._word_trials.{when}", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.fit(["zebra", "okapi"] * 20, ["a", "b"] * 20)
     if when == "splits":  # the first model is still there, whole

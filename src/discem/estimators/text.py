@@ -2,84 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_array, demand
 from .._kinds import savable
 from ..exceptions import EngineError, InputError, OptionError
-from ..families.words import batch_of
-from ..io.bag import COUNTING, WEIGHTINGS, Bag, Counted, as_documents
+from ..io.bag import WEIGHTINGS, Bag, Counted, as_documents
 from ..io.labels import with_missing
 from ..io.partitions import n_rows, some_rows
-from ..io.rows import sparse_rows
-from ..losses import NLL, Blend, Hinge, resolve_loss
+from ..losses import resolve_loss
 from ..priors import Dirichlet
-from ..schedules import by_row, constant, power
 from . import _input
-from ._by_label import place_of
-from ._choice import Choice, Chooser, Mark, Options, Result, more_accurate, most_epochs
-from ._explain import Explanation, telling_words
-from ._folds import Split, check_cv, splits
-from ._lazy import by_partition, n_classes
+from ._documents import Fitted
+from ._folds import check_cv
 from ._options import NUMBER, check_common_options, check_unlabelled_weight, is_count, with_options
 from ._pieces import Pieces, spreads
-from ._preset import ClassifierPreset
-from ._threads import reads, writes
-from ._words import Size, Teaches, all_teach, count_pieces, labelled_teach, size_of
+from ._threads import writes
+from ._word_trials import WordTrainer
+from ._words import Size, count_pieces, size_of
 from .naive_bayes import MultinomialNB
-
-# Words of two characters or more, "don't" being one, and marks that carry a mood. Phrases need
-# their small words, too; alone these are noise more often than not.
-WORD = r"(?u)\w\w+(?:['’]\w+)?|[!?]"
-WORD_IN_PHRASE = r"(?u)\w+(?:['’]\w+)?|[!?]"
-
-
-_LONGEST = 1e6  # documents that are drawn, in words
 
 
 def _weigh(bag: Bag, weighting: str, length: float | None, counted: Counted) -> sp.csr_matrix:
     return bag.weigh(bag.arrange(counted), weighting, length)
 
 
-def _silent(rows) -> np.ndarray:
-    """Which documents have no word that counts."""
-    return np.flatnonzero(rows.indptr[1:] == rows.indptr[:-1])
-
-
-def _are_texts(document, vocabulary: dict[str, int]) -> bool:
-    """Whether a list is one of documents, not that of the words of a document."""
-    words = any(word in vocabulary or len(word.split()) < 2 for word in document)
-    return len(document) > 0 and not words
-
-
-@savable
-@dataclass
-class Fitted:
-    """All that fitting makes of a `TextClassifier`: the old one is replaced, or it stays."""
-
-    bag: Bag
-    chosen: dict[str, Any]
-    choice: Choice = field(default_factory=Choice)
-    progress: np.ndarray = field(default_factory=lambda: np.zeros(3))  # of a stream
-    model: MultinomialNB | None = None
-    roles: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def is_trained(self) -> bool:
-        return self.model is not None and self.model.__sklearn_is_fitted__()
-
-
 @savable
 @with_options
-class TextClassifier(ClassifierPreset):
+class TextClassifier(WordTrainer):
     """Documents in, labels out: multinomial naive Bayes over weighted words, trained to classify.
 
     The documents are tokenised and counted by scikit-learn, weighted, and brought to one length;
@@ -350,19 +305,6 @@ class TextClassifier(ClassifierPreset):
         self._call_back(record)
         return self
 
-    def _teaching(self, sample_weight, y) -> np.ndarray:
-        """The weights of the documents; none for unlabelled ones, unless they teach by NLL.
-
-        An NLL step replaces a share of all statistics, that is of what was learnt to classify by.
-        """
-        weights = _input.check_weights(sample_weight, np.empty((len(y), 0)))
-        return np.where(self._teaches()(y), weights, 0.0)
-
-    def _teaches(self) -> Teaches:
-        """Which documents a step is taken for: not unlabelled ones, unless by their NLL."""
-        nll = isinstance(resolve_loss(self._defaults()["loss"]), NLL)
-        return all_teach if nll else labelled_teach
-
     def _check_options(self) -> None:
         check_common_options(self)
         if self.weighting not in ("auto", *WEIGHTINGS):
@@ -383,319 +325,3 @@ class TextClassifier(ClassifierPreset):
         check_unlabelled_weight(self.unlabelled_weight)
         if self.loss != "auto":
             resolve_loss(self.loss)
-
-    def _new_bag(self) -> Bag:
-        options = {name: getattr(self, name) for name in COUNTING}
-        if self.token_pattern == "auto":
-            alone = self.ngram_range in ((1, 1), [1, 1])
-            options["token_pattern"] = WORD if alone else WORD_IN_PHRASE
-        return Bag(options, self.n_features)
-
-    def _weigh(self, counts):
-        return self.bag_.weigh(counts, self.chosen_["weighting"], self.length)
-
-    def _defaults(self) -> dict[str, Any]:
-        """What stands in for "auto" where nothing can be held out."""
-        return {
-            "loss": "ncll" if self.loss == "auto" else self.loss,
-            "weighting": "tfidf" if self.weighting == "auto" else self.weighting,
-            "temperature": 1.0 if self.temperature == "auto" else float(self.temperature),
-        }
-
-    def _most_epochs(self, n: int) -> int:
-        return most_epochs(n) if self.max_iter == "auto" else int(self.max_iter)
-
-    def _new_model(self, loss, size: Size, K: int, epochs: int, rng) -> MultinomialNB:
-        """The model to train: its prior, where it starts, and how large its steps are."""
-        kind = resolve_loss(loss)
-        n, share = size.n_taught, size.n_taught / size.n_rows
-        square = max(size.square, 1e-300) / size.n_rows  # mean |x|^2
-        settings: dict[str, Any] = {"init": "prior", "step": constant(1.0), "average": False}
-        alike = self.length is not None  # no document outweighs the others
-        if isinstance(kind, NLL):
-            settings = {"prior": Dirichlet(0.1 * size.total / size.stored if size.stored else 1.0)}
-        elif isinstance(kind, Hinge):
-            # From equal words. Where counts are small beside alpha the model is linear in them, and
-            # alpha regularises it as an SVM on rows of length 1 is by C = |x|^2 / alpha.
-            settings |= {"prior": Dirichlet(0.8 * square), "average": True}
-        elif rng is None:  # a stream, of which there is no generative estimate yet
-            settings |= {"prior": Dirichlet((0.05 + 0.4 / K) * square)}
-        else:
-            # From the generative estimate, which soon weighs little: a step is 30 documents of it.
-            used = int(np.count_nonzero(self.bag_.document_count))
-            mean = share * size.total / max(used * K, 1)
-            settings = {"prior": Dirichlet(3.0 * max(mean, 1e-300)), "step": constant(30.0 / n)}
-        if isinstance(kind, Blend) and kind.kappa > 0:  # its NLL part is a running average
-            first = settings["step"](1.0)
-            settings["step"] = power(first, 1.0 / (kind.kappa * first), 1.0)
-        if "step" in settings and rng is not None:
-            settings["step"] = by_row(settings["step"])
-        if self.prior != "auto":
-            settings["prior"] = self.prior
-        return MultinomialNB(
-            **settings,
-            loss=loss,
-            batch_size=batch_of(n, K, eager=False) if alike else "auto",
-            max_iter=epochs,
-            tol=None,
-            class_weight=self.class_weight,
-            unlabelled_weight=self.unlabelled_weight,
-            n_jobs=self.n_jobs,
-            random_state=None if rng is None else rng.randint(2**31 - 1),
-            verbose=self.verbose,
-        )
-
-    def _run(
-        self,
-        model: MultinomialNB,
-        rows,
-        y,
-        weights,
-        watch: Callable[[Any], bool] | None = None,
-        chooser: Chooser | None = None,
-    ) -> None:
-        """Train the model, or a candidate that is watched and perhaps stopped."""
-        stage = "fit" if watch is None else "choice"
-
-        def after_epoch(_, record) -> bool:
-            if watch is None:
-                self._fitted.model = model
-            enough = watch is not None and watch(model)
-            if model is self.model_:
-                model.temperature_ = self.chosen_["temperature"]
-            return self._call_back(record, stage, chooser) or enough
-
-        model.callback = after_epoch
-        try:
-            model.fit(rows, y, weights)
-        finally:
-            model.callback = None
-
-    # --- choosing ---------------------------------------------------------------------------------
-
-    def _parts(self, y, weights, classes, rng) -> list[Split]:
-        """What is held out to settle what is left at "auto"."""
-        fixed = "auto" not in (self.loss, self.weighting, self.temperature, self.max_iter)
-        if fixed or y.ndim == 2:  # label sets and shares have no accuracy to judge by
-            return []
-        codes = _input.encode(y, classes).codes
-        return splits(codes, weights, rng, cv=self.cv)
-
-    def _choose(self, counts, y, K: int, parts: list[Split], unlabelled: bool, rng) -> int:
-        """Settle what is left at "auto" on held-out documents; return how many epochs to train."""
-        most = self._most_epochs(counts.shape[0])
-        if not parts:
-            return most
-
-        @lru_cache(1)
-        def weigh(weighting: str) -> sp.csr_matrix:
-            return self.bag_.weigh(counts, weighting, self.length)
-
-        def train(options: Options, part: Split, watch: Callable[[Any], bool]) -> MultinomialNB:
-            rows = weigh(options["weighting"])
-            model = self._new_model(options["loss"], Size.of(rows, part.weights), K, most, rng)
-            model.set_params(n_jobs=None, verbose=0)  # the choice does not depend on threads
-            self._run(model, rows, y, part.weights, watch, chooser)
-            return model
-
-        def score(options: Options, part: Split, model: MultinomialNB) -> np.ndarray:
-            return model.learner_.score(sparse_rows(weigh(options["weighting"])), part.held)
-
-        def keep(options: Options, model: MultinomialNB, mark: Mark | None) -> None:
-            self._fitted.model, self._fitted.choice = model, chooser.choice()
-            self._fitted.chosen |= options
-            if self.temperature == "auto" and mark is not None:
-                self.chosen_["temperature"] = mark.temperature
-            model.temperature_ = self.chosen_["temperature"]
-
-        candidates = self._candidates(unlabelled)
-        chooser = Chooser(parts, train, score, more_accurate, keep, of=4, verbose=self.verbose)
-        best = chooser.best_of(candidates)
-        self._fitted.choice = chooser.choice()
-        self.chosen_["held_out"] = chooser.held_out
-        return len(best.marks) + 1 if self.max_iter == "auto" else most  # there is more to learn
-
-    def _candidates(self, unlabelled: bool) -> Generator[Options, Result, None]:
-        """The losses with the first weighting, then the other weighting with the best loss."""
-        losses = [self.loss]
-        if self.loss == "auto":  # unlabelled documents are for a model that tells apart
-            losses = ["hinge", "ncll"] if unlabelled else ["hinge", "ncll", "nll"]
-        first = self.chosen_["weighting"]
-        for loss in losses:
-            best = yield {"loss": loss, "weighting": first}
-        if self.weighting == "auto":
-            yield best.options | {"weighting": "presence"}
-
-    # --- prediction -------------------------------------------------------------------------------
-
-    @reads
-    def _rows(self, X):
-        if not self.__sklearn_is_fitted__():  # which is quick
-            check_is_fitted(self)
-        return self._weigh(self.bag_.count(as_documents(X)))
-
-    @by_partition(dtype=lambda model: model.classes_.dtype)
-    @reads
-    def predict(self, X):
-        """The most probable class of each document."""
-        rows = self._rows(X)
-        found, silent = self.model_.predict(rows), _silent(rows)
-        if len(silent):
-            found[silent] = self.classes_[self.model_.class_frequency_.argmax()]
-        return found
-
-    @by_partition(n_classes)
-    @reads
-    def predict_proba(self, X):
-        """``p(y | document)`` of every class, as (n_documents, n_classes).
-
-        A document without a single word that the model knows says nothing: its classes are as
-        probable as they were frequent in training (or as `set_class_prior` says that they are).
-        """
-        return np.exp(self.predict_log_proba(X))
-
-    @by_partition(n_classes)
-    @reads
-    def predict_log_proba(self, X):
-        """``ln p(y | document)`` of every class; see `predict_proba`."""
-        rows = self._rows(X)
-        found, silent = self.model_.predict_log_proba(rows), _silent(rows)
-        if len(silent):
-            found[silent] = np.log(self.model_.class_frequency_)
-        return found
-
-    @by_partition(n_classes)
-    @reads
-    def predict_joint_log_proba(self, X):
-        """``ln p(y, document)`` of every class, of the weighted words."""
-        rows = self._rows(X)
-        return self.model_.predict_joint_log_proba(rows)
-
-    @by_partition()
-    @reads
-    def score_samples(self, X):
-        """``ln p(document)``: low for documents unlike those of the training."""
-        rows = self._rows(X)
-        return self.model_.score_samples(rows)
-
-    # --- after training ---------------------------------------------------------------------------
-
-    @writes
-    def calibrate(self, X, y, sample_weight=None):
-        """Choose `temperature_` by documents that were not trained on; predictions stay."""
-        rows = self._rows(X)
-        self.model_.calibrate(rows, y, sample_weight)
-        return self
-
-    @reads
-    def to_linear(self):
-        """The same classifier as a linear function of the weighted words.
-
-        Returns
-        -------
-        LinearForm
-        """
-        check_is_fitted(self)
-        return self.model_.to_linear()._replace(statistics=self._rows)
-
-    @reads
-    def explain(self, document) -> Explanation:
-        """The exact contribution of each word of a document to the score of each class.
-
-        Parameters
-        ----------
-        document : str or list of str
-
-        Returns
-        -------
-        Explanation
-        """
-        row = self._rows([document])
-        model, names = self.model_, self.bag_.columns(document)
-        if not isinstance(document, str) and _are_texts(document, self.bag_.vocabulary):
-            raise InputError("explain takes one document at a time, and this is a list of texts")
-        row.sort_indices()
-        parts = model.temperature_ * row.data[:, None] * model.log_prob_of(row.indices).T
-        parts -= parts.mean(axis=1, keepdims=True)
-        shown = [names[j] for j in row.indices]
-        start = model.class_scores_ if row.nnz else np.log(model.class_frequency_)
-        return Explanation(self.classes_, shown, parts, start)
-
-    @reads
-    def top_words(self, label, n=20) -> list[tuple[str, float]]:
-        """The words that speak most for a class, with what each adds to its score.
-
-        The score of a word is what the average occurrence of it adds to the score of the class,
-        beyond what it adds to the average class, times how often the class uses the word.
-
-        Parameters
-        ----------
-        label : a class
-        n : int
-            How many.
-
-        Returns
-        -------
-        list of (word, score), largest first
-        """
-        check_is_fitted(self)
-        return telling_words(self, n, [place_of(self.classes_, label)])[0]
-
-    def _words(self) -> tuple[np.ndarray, list[str]]:
-        """``ln p(word | class)``, (K, words), and the words."""
-        if self.n_features is not None:
-            raise OptionError("n_features: words that are hashed keep no names; explain() has them")
-        return self.model_.feature_log_prob_, list(self.vocabulary_)
-
-    @reads
-    def sample(self, n_samples=1, random_state=None):
-        """Draw documents, as lists of words, and labels.
-
-        Words are drawn from ``p(word | class)`` of the weighted words: rare words are as frequent
-        as their weights make them.
-
-        Returns
-        -------
-        X : list of lists of str
-        y : array of shape (n_samples,)
-        """
-        check_is_fitted(self)
-        if self.n_features is not None:
-            raise OptionError("n_features: words that are hashed cannot be drawn")
-        if not self.model_.mean_length_ < _LONGEST:
-            raise InputError("documents so long cannot be drawn word by word")
-        counts, y = self.model_.sample(n_samples, random_state)
-        words = np.array(list(self.vocabulary_), dtype=object)
-        return [np.repeat(words, row.astype(int)).tolist() for row in counts], y
-
-    @property
-    def bag_(self) -> Bag:
-        return self._fitted.bag
-
-    @property
-    def vocabulary_(self) -> dict[str, int]:
-        return self.bag_.vocabulary
-
-    @property
-    def n_documents_(self) -> int:
-        return self.bag_.n_documents
-
-    @property
-    def progressive_accuracy_(self) -> float:
-        return self._mean_progress(1)
-
-    @property
-    def progressive_loss_(self) -> float:
-        return self._mean_progress(2)
-
-    def _mean_progress(self, figure: int) -> float:
-        progress = self._fitted.progress
-        if not progress[0] > 0:
-            raise AttributeError("progressive figures are those of a stream: call partial_fit")
-        return float(progress[figure] / progress[0])
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = False
-        return tags

@@ -1,0 +1,236 @@
+"""What a fitted model of documents answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from .._kinds import savable
+from ..exceptions import InputError, OptionError
+from ..io.bag import Bag, as_documents
+from ._by_label import place_of
+from ._choice import Choice
+from ._explain import Explanation, telling_words
+from ._lazy import by_partition, n_classes
+from ._preset import ClassifierPreset
+from ._threads import reads, writes
+from .naive_bayes import MultinomialNB
+
+_LONGEST = 1e6  # documents that are drawn, in words
+
+
+def _silent(rows) -> np.ndarray:
+    """Which documents have no word that counts."""
+    return np.flatnonzero(rows.indptr[1:] == rows.indptr[:-1])
+
+
+def _are_texts(document, vocabulary: dict[str, int]) -> bool:
+    """Whether a list is one of documents, not that of the words of a document."""
+    words = any(word in vocabulary or len(word.split()) < 2 for word in document)
+    return len(document) > 0 and not words
+
+
+@savable
+@dataclass
+class Fitted:
+    """All that fitting makes of a `TextClassifier`: the old one is replaced, or it stays."""
+
+    bag: Bag
+    chosen: dict[str, Any]
+    choice: Choice = field(default_factory=Choice)
+    progress: np.ndarray = field(default_factory=lambda: np.zeros(3))  # of a stream
+    model: MultinomialNB | None = None
+    roles: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_trained(self) -> bool:
+        return self.model is not None and self.model.__sklearn_is_fitted__()
+
+
+class DocumentModel(ClassifierPreset):
+    """A model of the weighted words of documents: predictions, and questions to it."""
+
+    _fitted: Fitted
+    length: Any
+    n_features: Any
+
+    # --- prediction -------------------------------------------------------------------------------
+
+    def _weigh(self, counts) -> sp.csr_matrix:
+        return self.bag_.weigh(counts, self.chosen_["weighting"], self.length)
+
+    @reads
+    def _rows(self, X):
+        if not self.__sklearn_is_fitted__():  # which is quick
+            check_is_fitted(self)
+        return self._weigh(self.bag_.count(as_documents(X)))
+
+    @by_partition(dtype=lambda model: model.classes_.dtype)
+    @reads
+    def predict(self, X):
+        """The most probable class of each document."""
+        rows = self._rows(X)
+        found, silent = self.model_.predict(rows), _silent(rows)
+        if len(silent):
+            found[silent] = self.classes_[self.model_.class_frequency_.argmax()]
+        return found
+
+    @by_partition(n_classes)
+    @reads
+    def predict_proba(self, X):
+        """``p(y | document)`` of every class, as (n_documents, n_classes).
+
+        A document without a single word that the model knows says nothing: its classes are as
+        probable as they were frequent in training (or as `set_class_prior` says that they are).
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    @by_partition(n_classes)
+    @reads
+    def predict_log_proba(self, X):
+        """``ln p(y | document)`` of every class; see `predict_proba`."""
+        rows = self._rows(X)
+        found, silent = self.model_.predict_log_proba(rows), _silent(rows)
+        if len(silent):
+            found[silent] = np.log(self.model_.class_frequency_)
+        return found
+
+    @by_partition(n_classes)
+    @reads
+    def predict_joint_log_proba(self, X):
+        """``ln p(y, document)`` of every class, of the weighted words."""
+        rows = self._rows(X)
+        return self.model_.predict_joint_log_proba(rows)
+
+    @by_partition()
+    @reads
+    def score_samples(self, X):
+        """``ln p(document)``: low for documents unlike those of the training."""
+        rows = self._rows(X)
+        return self.model_.score_samples(rows)
+
+    # --- after training ---------------------------------------------------------------------------
+
+    @writes
+    def calibrate(self, X, y, sample_weight=None):
+        """Choose `temperature_` by documents that were not trained on; predictions stay."""
+        rows = self._rows(X)
+        self.model_.calibrate(rows, y, sample_weight)
+        return self
+
+    @reads
+    def to_linear(self):
+        """The same classifier as a linear function of the weighted words.
+
+        Returns
+        -------
+        LinearForm
+        """
+        check_is_fitted(self)
+        return self.model_.to_linear()._replace(statistics=self._rows)
+
+    @reads
+    def explain(self, document) -> Explanation:
+        """The exact contribution of each word of a document to the score of each class.
+
+        Parameters
+        ----------
+        document : str or list of str
+
+        Returns
+        -------
+        Explanation
+        """
+        row = self._rows([document])
+        model, names = self.model_, self.bag_.columns(document)
+        if not isinstance(document, str) and _are_texts(document, self.bag_.vocabulary):
+            raise InputError("explain takes one document at a time, and this is a list of texts")
+        row.sort_indices()
+        parts = model.temperature_ * row.data[:, None] * model.log_prob_of(row.indices).T
+        parts -= parts.mean(axis=1, keepdims=True)
+        shown = [names[j] for j in row.indices]
+        start = model.class_scores_ if row.nnz else np.log(model.class_frequency_)
+        return Explanation(self.classes_, shown, parts, start)
+
+    @reads
+    def top_words(self, label, n=20) -> list[tuple[str, float]]:
+        """The words that speak most for a class, with what each adds to its score.
+
+        The score of a word is what the average occurrence of it adds to the score of the class,
+        beyond what it adds to the average class, times how often the class uses the word.
+
+        Parameters
+        ----------
+        label : a class
+        n : int
+            How many.
+
+        Returns
+        -------
+        list of (word, score), largest first
+        """
+        check_is_fitted(self)
+        return telling_words(self, n, [place_of(self.classes_, label)])[0]
+
+    def _words(self) -> tuple[np.ndarray, list[str]]:
+        """``ln p(word | class)``, (K, words), and the words."""
+        if self.n_features is not None:
+            raise OptionError("n_features: words that are hashed keep no names; explain() has them")
+        return self.model_.feature_log_prob_, list(self.vocabulary_)
+
+    @reads
+    def sample(self, n_samples=1, random_state=None):
+        """Draw documents, as lists of words, and labels.
+
+        Words are drawn from ``p(word | class)`` of the weighted words: rare words are as frequent
+        as their weights make them.
+
+        Returns
+        -------
+        X : list of lists of str
+        y : array of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        if self.n_features is not None:
+            raise OptionError("n_features: words that are hashed cannot be drawn")
+        if not self.model_.mean_length_ < _LONGEST:
+            raise InputError("documents so long cannot be drawn word by word")
+        counts, y = self.model_.sample(n_samples, random_state)
+        words = np.array(list(self.vocabulary_), dtype=object)
+        return [np.repeat(words, row.astype(int)).tolist() for row in counts], y
+
+    @property
+    def bag_(self) -> Bag:
+        return self._fitted.bag
+
+    @property
+    def vocabulary_(self) -> dict[str, int]:
+        return self.bag_.vocabulary
+
+    @property
+    def n_documents_(self) -> int:
+        return self.bag_.n_documents
+
+    @property
+    def progressive_accuracy_(self) -> float:
+        return self._mean_progress(1)
+
+    @property
+    def progressive_loss_(self) -> float:
+        return self._mean_progress(2)
+
+    def _mean_progress(self, figure: int) -> float:
+        progress = self._fitted.progress
+        if not progress[0] > 0:
+            raise AttributeError("progressive figures are those of a stream: call partial_fit")
+        return float(progress[figure] / progress[0])
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        return tags

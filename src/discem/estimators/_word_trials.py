@@ -1,0 +1,197 @@
+"""How a model of words is trained, and how what is left open of it is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..families.words import batch_of
+from ..io.bag import COUNTING, Bag
+from ..io.rows import sparse_rows
+from ..losses import NLL, Blend, Hinge, resolve_loss
+from ..priors import Dirichlet
+from ..schedules import by_row, constant, power
+from . import _input
+from ._choice import Chooser, Mark, Options, Result, more_accurate, most_epochs
+from ._documents import DocumentModel
+from ._folds import Split, splits
+from ._words import Size, Teaches, all_teach, labelled_teach
+from .naive_bayes import MultinomialNB
+
+# Words of two characters or more, "don't" being one, and marks that carry a mood. Phrases need
+# their small words, too; alone these are noise more often than not.
+WORD = r"(?u)\w\w+(?:['’]\w+)?|[!?]"
+WORD_IN_PHRASE = r"(?u)\w+(?:['’]\w+)?|[!?]"
+
+
+class WordTrainer(DocumentModel):
+    """Makes models of words, and tries what is left at "auto" on held-out documents."""
+
+    loss: Any
+    weighting: Any
+    temperature: Any
+    prior: Any
+    max_iter: Any
+    token_pattern: Any
+    ngram_range: Any
+    cv: Any
+    class_weight: Any
+    unlabelled_weight: Any
+    n_jobs: Any
+    verbose: Any
+
+    def _teaching(self, sample_weight, y) -> np.ndarray:
+        """The weights of the documents; none for unlabelled ones, unless they teach by NLL.
+
+        An NLL step replaces a share of all statistics, that is of what was learnt to classify by.
+        """
+        weights = _input.check_weights(sample_weight, np.empty((len(y), 0)))
+        return np.where(self._teaches()(y), weights, 0.0)
+
+    def _teaches(self) -> Teaches:
+        """Which documents a step is taken for: not unlabelled ones, unless by their NLL."""
+        nll = isinstance(resolve_loss(self._defaults()["loss"]), NLL)
+        return all_teach if nll else labelled_teach
+
+    def _new_bag(self) -> Bag:
+        options = {name: getattr(self, name) for name in COUNTING}
+        if self.token_pattern == "auto":
+            alone = self.ngram_range in ((1, 1), [1, 1])
+            options["token_pattern"] = WORD if alone else WORD_IN_PHRASE
+        return Bag(options, self.n_features)
+
+    def _defaults(self) -> dict[str, Any]:
+        """What stands in for "auto" where nothing can be held out."""
+        return {
+            "loss": "ncll" if self.loss == "auto" else self.loss,
+            "weighting": "tfidf" if self.weighting == "auto" else self.weighting,
+            "temperature": 1.0 if self.temperature == "auto" else float(self.temperature),
+        }
+
+    def _most_epochs(self, n: int) -> int:
+        return most_epochs(n) if self.max_iter == "auto" else int(self.max_iter)
+
+    def _new_model(self, loss, size: Size, K: int, epochs: int, rng) -> MultinomialNB:
+        """The model to train: its prior, where it starts, and how large its steps are."""
+        kind = resolve_loss(loss)
+        n, share = size.n_taught, size.n_taught / size.n_rows
+        square = max(size.square, 1e-300) / size.n_rows  # mean |x|^2
+        settings: dict[str, Any] = {"init": "prior", "step": constant(1.0), "average": False}
+        alike = self.length is not None  # no document outweighs the others
+        if isinstance(kind, NLL):
+            settings = {"prior": Dirichlet(0.1 * size.total / size.stored if size.stored else 1.0)}
+        elif isinstance(kind, Hinge):
+            # From equal words. Where counts are small beside alpha the model is linear in them, and
+            # alpha regularises it as an SVM on rows of length 1 is by C = |x|^2 / alpha.
+            settings |= {"prior": Dirichlet(0.8 * square), "average": True}
+        elif rng is None:  # a stream, of which there is no generative estimate yet
+            settings |= {"prior": Dirichlet((0.05 + 0.4 / K) * square)}
+        else:
+            # From the generative estimate, which soon weighs little: a step is 30 documents of it.
+            used = int(np.count_nonzero(self.bag_.document_count))
+            mean = share * size.total / max(used * K, 1)
+            settings = {"prior": Dirichlet(3.0 * max(mean, 1e-300)), "step": constant(30.0 / n)}
+        if isinstance(kind, Blend) and kind.kappa > 0:  # its NLL part is a running average
+            first = settings["step"](1.0)
+            settings["step"] = power(first, 1.0 / (kind.kappa * first), 1.0)
+        if "step" in settings and rng is not None:
+            settings["step"] = by_row(settings["step"])
+        if self.prior != "auto":
+            settings["prior"] = self.prior
+        return MultinomialNB(
+            **settings,
+            loss=loss,
+            batch_size=batch_of(n, K, eager=False) if alike else "auto",
+            max_iter=epochs,
+            tol=None,
+            class_weight=self.class_weight,
+            unlabelled_weight=self.unlabelled_weight,
+            n_jobs=self.n_jobs,
+            random_state=None if rng is None else rng.randint(2**31 - 1),
+            verbose=self.verbose,
+        )
+
+    def _run(
+        self,
+        model: MultinomialNB,
+        rows,
+        y,
+        weights,
+        watch: Callable[[Any], bool] | None = None,
+        chooser: Chooser | None = None,
+    ) -> None:
+        """Train the model, or a candidate that is watched and perhaps stopped."""
+        stage = "fit" if watch is None else "choice"
+
+        def after_epoch(_, record) -> bool:
+            if watch is None:
+                self._fitted.model = model
+            enough = watch is not None and watch(model)
+            if model is self.model_:
+                model.temperature_ = self.chosen_["temperature"]
+            return self._call_back(record, stage, chooser) or enough
+
+        model.callback = after_epoch
+        try:
+            model.fit(rows, y, weights)
+        finally:
+            model.callback = None
+
+    # --- choosing ---------------------------------------------------------------------------------
+
+    def _parts(self, y, weights, classes, rng) -> list[Split]:
+        """What is held out to settle what is left at "auto"."""
+        fixed = "auto" not in (self.loss, self.weighting, self.temperature, self.max_iter)
+        if fixed or y.ndim == 2:  # label sets and shares have no accuracy to judge by
+            return []
+        codes = _input.encode(y, classes).codes
+        return splits(codes, weights, rng, cv=self.cv)
+
+    def _choose(self, counts, y, K: int, parts: list[Split], unlabelled: bool, rng) -> int:
+        """Settle what is left at "auto" on held-out documents; return how many epochs to train."""
+        most = self._most_epochs(counts.shape[0])
+        if not parts:
+            return most
+
+        @lru_cache(1)
+        def weigh(weighting: str) -> sp.csr_matrix:
+            return self.bag_.weigh(counts, weighting, self.length)
+
+        def train(options: Options, part: Split, watch: Callable[[Any], bool]) -> MultinomialNB:
+            rows = weigh(options["weighting"])
+            model = self._new_model(options["loss"], Size.of(rows, part.weights), K, most, rng)
+            model.set_params(n_jobs=None, verbose=0)  # the choice does not depend on threads
+            self._run(model, rows, y, part.weights, watch, chooser)
+            return model
+
+        def score(options: Options, part: Split, model: MultinomialNB) -> np.ndarray:
+            return model.learner_.score(sparse_rows(weigh(options["weighting"])), part.held)
+
+        def keep(options: Options, model: MultinomialNB, mark: Mark | None) -> None:
+            self._fitted.model, self._fitted.choice = model, chooser.choice()
+            self._fitted.chosen |= options
+            if self.temperature == "auto" and mark is not None:
+                self.chosen_["temperature"] = mark.temperature
+            model.temperature_ = self.chosen_["temperature"]
+
+        candidates = self._candidates(unlabelled)
+        chooser = Chooser(parts, train, score, more_accurate, keep, of=4, verbose=self.verbose)
+        best = chooser.best_of(candidates)
+        self._fitted.choice = chooser.choice()
+        self.chosen_["held_out"] = chooser.held_out
+        return len(best.marks) + 1 if self.max_iter == "auto" else most  # there is more to learn
+
+    def _candidates(self, unlabelled: bool) -> Generator[Options, Result, None]:
+        """The losses with the first weighting, then the other weighting with the best loss."""
+        losses = [self.loss]
+        if self.loss == "auto":  # unlabelled documents are for a model that tells apart
+            losses = ["hinge", "ncll"] if unlabelled else ["hinge", "ncll", "nll"]
+        first = self.chosen_["weighting"]
+        for loss in losses:
+            best = yield {"loss": loss, "weighting": first}
+        if self.weighting == "auto":
+            yield best.options | {"weighting": "presence"}

@@ -9,8 +9,8 @@ import pytest
 pytest.importorskip("matplotlib", reason="pictures need discem[plot]")
 
 from lab import catalogue
-from lab.markup import to_html
 
+from discem._html import to_html
 from discem.report.plots import style
 
 ROOT = Path(__file__).parents[1]

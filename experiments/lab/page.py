@@ -15,11 +15,12 @@ from string import Template
 from typing import Any
 from xml.etree.ElementTree import ParseError
 
+from discem._html import sentence, sortable_table, to_html
 from discem.exceptions import DiscemError
 from discem.io.files import write_atomically
+from discem.report.assets import asset
 
 from .catalogue import OF_PAPER, ORDER
-from .markup import sentence, sortable_table, to_html
 from .svg import inline_svg
 
 Result = dict[str, Any]
@@ -77,9 +78,9 @@ def _page(folder: Path, results: dict[str, Result]) -> str:
     beyond = [result for name, result in results.items() if name not in OF_PAPER]
     parts = {"The paper, reproduced": of_paper, "Beyond the paper": beyond}
     parts = {title: members for title, members in parts.items() if members}
-    return Template(_asset("page.html")).substitute(
-        css=_asset("page.css"),
-        script=_asset("page.js"),
+    return Template(_own("page.html")).substitute(
+        css=asset("page.css") + _own("results.css"),
+        script=asset("page.js") + _own("results.js"),
         version=escape(next(iter(results.values()))["versions"]["discem"]),
         notice=_notice(results),
         contents=_contents(parts),
@@ -93,7 +94,7 @@ def _page(folder: Path, results: dict[str, Result]) -> str:
     )
 
 
-def _asset(name: str) -> str:
+def _own(name: str) -> str:
     return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 

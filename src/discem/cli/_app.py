@@ -27,6 +27,7 @@ from ._evaluate import evaluate
 from ._explain import explain
 from ._fit import fit
 from ._impute import impute
+from ._inspect import inspect
 from ._interrupts import Interrupts, Stopped
 from ._outliers import outliers
 from ._predict import predict
@@ -125,7 +126,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-COMMANDS = (fit, predict, evaluate, explain, impute, sample, outliers, demo, reproduce)
+COMMANDS = (fit, predict, evaluate, explain, inspect, impute, sample, outliers, demo, reproduce)
 for command in COMMANDS:
     app.command(cls=_Command)(command)
 

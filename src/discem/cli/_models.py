@@ -21,19 +21,35 @@ _FLAGS = {
 def load_model(path: Path) -> Any:
     """A classifier of documents or of tables."""
     with leaving_at_once:
-        from .. import TableClassifier, TextClassifier, load
+        from .. import TableClassifier, TextClassifier
 
-    try:
-        refuse_special(path)  # of which some never end
-        model = load(path)
-    except OSError as error:
-        raise ModelFileError(f"{path} cannot be read: {error.strerror}") from error
+    model = _load(path)
     if not isinstance(model, TextClassifier | TableClassifier):
         kind = type(model).__name__
         raise ModelFileError(f"{path} holds a {kind}, which does not take text or tables")
     if is_table(model) and not model.model_.layout_.named:
         raise ModelFileError(f"{path} was fitted to an array, whose columns have no names")
     return model
+
+
+def load_any_classifier(path: Path) -> Any:
+    """A classifier of whatever it takes."""
+    model = _load(path)
+    if not hasattr(model, "predict_log_proba"):
+        kind = type(model).__name__
+        raise ModelFileError(f"{path} holds a {kind}, which is no classifier")
+    return model
+
+
+def _load(path: Path) -> Any:
+    with leaving_at_once:
+        from .. import load
+
+    try:
+        refuse_special(path)  # of which some never end
+        return load(path)
+    except OSError as error:
+        raise ModelFileError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def load_table_model(path: Path) -> Any:

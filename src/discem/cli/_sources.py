@@ -34,9 +34,15 @@ class Source(NamedTuple):
         Nor is what else the command `reads`, a model; one that goes on may be what it `replaces`.
         Each command calls this, for the names are those of files here: patterns are expanded.
         """
+        check_sources(self.data, self.format)
+        self.check_output(output, reads, replaces)
+
+    def check_output(
+        self, output: Path | None, reads: Sequence[Path] = (), replaces: Path | None = None
+    ) -> None:
+        """See that nothing that is read is written to."""
         from ..report._output import output_file, standard_output
 
-        check_sources(self.data, self.format)
         inputs = [*reads, *(0 if name == STDIN else name for name in self.data)]
         standard_output(inputs if replaces is None else [*inputs, replaces])
         if output is not None and not is_standard_output(output):

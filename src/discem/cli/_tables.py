@@ -87,8 +87,8 @@ class SomeRows(Batch):
 
     @cached_property
     def _cells(self) -> dict[str, list[Any]]:
-        known = [name for name in self.X.contents if name in self.rows.columns]
-        return {name: self.rows.cells(name) for name in known}
+        known = getattr(self.X, "contents", self.rows.columns)  # an array has no names
+        return {name: self.rows.cells(name) for name in known if name in self.rows.columns}
 
     @contextmanager
     def told(self) -> Iterator[None]:
@@ -105,7 +105,7 @@ class Tables(Reader):
         self, source: Source, model: Any, target: str | None = None, id: str | None = None
     ):
         super().__init__(source, model)
-        known = model.roles_ if model.__sklearn_is_fitted__() else {}
+        known = getattr(model, "roles_", {}) if model.__sklearn_is_fitted__() else {}
         self._roles = Roles.of(known, target, id)
         self._new_id = None if known.get("id") == id else id
         self._seen = ""
@@ -153,7 +153,7 @@ class Tables(Reader):
 
         Of an ignored column only counts which cells are missing, if anything does.
         """
-        layout = self.model.model_.layout_
+        layout = getattr(self.model, "model_", self.model).layout_
         return {
             str(column.name): None if column.family == "ignored" else kind_of(column)
             for column in layout.columns
@@ -162,7 +162,7 @@ class Tables(Reader):
 
     def _look(self, rows: Rows) -> None:
         """Say which columns are not there, and which are not known."""
-        columns = self.model.model_.layout_.columns
+        columns = getattr(self.model, "model_", self.model).layout_.columns
         needed = [str(column.name) for column in columns if column.family != "ignored"]
         lacking = [name for name in needed if name not in rows.columns]
         known = {str(column.name) for column in columns} | {*self.roles().values()}
@@ -266,6 +266,29 @@ class Tables(Reader):
                 for name in self._feature_names(rows)
             }
         )
+
+
+class Arrays(Tables):
+    """The rows of a source for a model of arrays: all columns are numbers, in their order."""
+
+    def _known(self, rows: Rows, new: bool) -> Any:
+        names = self._names_of_columns(rows)
+        columns = [rows.content(name, "number", given=True).numbers() for name in names]
+        return np.column_stack(columns)
+
+    def _names_of_columns(self, rows: Rows) -> list[str]:
+        known = getattr(self.model, "feature_names_in_", None)
+        if known is not None:
+            for name in known:
+                need_column(rows, name, "the model")
+            return known.tolist()
+        names = [name for name in rows.names if name not in self.roles().values()]
+        if len(names) != self.model.n_features_in_:
+            raise InputError(
+                f"{rows.path}: the model takes {self.model.n_features_in_:,} columns, and there "
+                f"are {len(names):,} besides the labels: {listed(names)}"
+            )
+        return names
 
 
 def need_column(rows: Rows, name: str, flag: str) -> None:

@@ -41,6 +41,7 @@ from ._pieces import Pieces, Whole, spreads
 from ._runs import LabelRuns
 from ._shift import LabelShift
 from ._threads import lent, reads, writes
+from ._views import History
 
 PROJECTIONS: dict[str, Any] = {"interior": Interior(), "check": Check()}
 _LARGEST = 4096  # rows per step of a stream, when many have been seen
@@ -194,8 +195,8 @@ class GenerativeClassifier(Joint, BaseEstimator):
     )
 
     @property
-    def history_(self) -> list[Record]:
-        return self.learner_.history
+    def history_(self) -> History:
+        return History(self.learner_.history)
 
     @property
     def stream_(self) -> Record:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,6 +48,18 @@ def beliefs(model: Any, columns: Sequence[Any] | None = None) -> list[Belief]:
     of_columns = _of_table if hasattr(joint, "layout_") else _of_array
     found = list(of_columns(joint, columns))
     return sorted(found, key=lambda each: -each.information) if columns is None else found
+
+
+def by_component(model: Any) -> Any:
+    """The same mixture, to be looked at: each component is a class of its own."""
+    joint = model._joint() if hasattr(model, "_joint") else model
+    seen, learner = copy(joint), copy(joint.learner_)
+    components = np.arange(int(learner.model.first[-1]))
+    learner.restart(learner.model._replace(first=np.append(components, len(components))))
+    seen.learner_, seen.classes_ = learner, components
+    seen.class_count_ = learner.model.class_counts
+    seen._prior_shift = np.zeros(len(components))
+    return seen
 
 
 def _of_table(model: Any, columns: Sequence[Any] | None) -> Iterator[Belief]:

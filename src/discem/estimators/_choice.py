@@ -16,6 +16,7 @@ from .._kinds import savable
 from ..calibration import best_temperature
 from ..progress import Choosing
 from ._folds import Split
+from ._views import choice_view
 
 Options = dict[str, Any]
 Candidates = Iterable[Options] | Generator[Options, "Result", None]
@@ -167,6 +168,9 @@ class Choice(UserList):
         lines = [[*self[0]]] + [[_shown(each.get(name)) for name in self[0]] for each in self]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+
+    def _repr_html_(self) -> str:
+        return choice_view(self)
 
     def to_fields(self) -> dict[str, Any]:
         """What goes to a file: the same training makes the same one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -13,6 +13,7 @@ from ..exceptions import InputError, OptionError
 from ..targets import UNKNOWN, UNLABELLED
 from . import _input
 from ._explain import telling_words
+from ._views import Views, last_training, objective_of
 
 if TYPE_CHECKING:
     from ._beliefs import Belief
@@ -24,7 +25,7 @@ _BINS = 10  # of probabilities
 _LEAST = 20  # rows that a share of the right answers is of
 
 
-class Plots:
+class Plots(Views):
     """Pictures of what a classifier has learnt, and of how far it can be trusted."""
 
     def plot_history(self, ax: Any = None) -> Any:
@@ -44,14 +45,13 @@ class Plots:
         """
         me: Any = self
         check_is_fitted(me)
-        records = _last_training(me.history_)
+        records = last_training(me.history_)
         if not records:
             raise InputError("there is no history: a stream keeps none, use fit")
         epochs = [record["epoch"] for record in records]
         with style():
             ax = _figure(5.2, 3.0).subplots() if ax is None else ax
-            whole = all("objective" in record for record in records)  # which never rises
-            name = "objective" if whole else "loss"
+            name = objective_of(records)
             ax.plot(epochs, [record[name] for record in records], label="training rows")
             if "validation_loss" in records[-1]:
                 held = [record.get("validation_loss", np.nan) for record in records]
@@ -115,21 +115,15 @@ class Plots:
         -------
         axes of Matplotlib
         """
-        sure, right = _answers(self, X, y)
-        order = np.argsort(sure, kind="stable")
-        bins = np.array_split(order, max(1, min(_BINS, len(order) // _LEAST)))
-        said = [sure[rows].mean() for rows in bins]
-        share = np.array([right[rows].mean() for rows in bins])
-        spread = np.sqrt(share * (1.0 - share) / [len(rows) for rows in bins])
-        error = float(sum(len(b) * abs(s - r) for b, s, r in zip(bins, said, share, strict=True)))
+        said, share, spread, error = calibration(*_answers(self, X, y))
         with style():
             ax = _figure(3.6, 3.4).subplots() if ax is None else ax
             low = min(*said, *share, 0.9)
             ax.plot([low, 1.0], [low, 1.0], color="#737373", linewidth=0.8)
-            ax.errorbar(said, share, yerr=2.0 * spread, fmt="o-", color=COLOURS[0])
+            ax.errorbar(said, share, yerr=spread, fmt="o-", color=COLOURS[0])
             ax.set_xlabel("probability of the answer")
             ax.set_ylabel("share that is right")
-            ax.set_title(f"Calibration (error {100.0 * error / len(sure):.1f} %)")
+            ax.set_title(f"Calibration (error {100.0 * error:.1f} %)")
         return ax
 
     def plot_rejection(self, X: Any, y: Any, ax: Any = None) -> Any:
@@ -147,18 +141,42 @@ class Plots:
         -------
         axes of Matplotlib
         """
-        sure, right = _answers(self, X, y)
-        right = right[np.argsort(-sure, kind="stable")]
-        answered = np.arange(1, len(right) + 1)
-        shown = answered >= min(_LEAST, len(right))
+        answered, accuracy = rejection(*_answers(self, X, y))
         with style():
             ax = _figure(4.4, 3.0).subplots() if ax is None else ax
-            accuracy = 100.0 * np.cumsum(right) / answered
-            ax.plot(100.0 * answered[shown] / len(right), accuracy[shown])
+            ax.plot(100.0 * answered, 100.0 * accuracy)
             ax.set_xlabel("rows answered, the most certain first, %")
             ax.set_ylabel("accuracy, %")
             ax.set_title("Rejection")
         return ax
+
+
+class Calibration(NamedTuple):
+    """How often answers are right, in bins of about as many rows by how probable they were."""
+
+    said: np.ndarray  # the mean probability of the answers
+    share: np.ndarray  # that were right
+    spread: np.ndarray  # two standard errors of it
+    error: float  # mean distance of the two, by row
+
+
+def calibration(sure: np.ndarray, right: np.ndarray) -> Calibration:
+    """How often answers are right, given how probable each is, and whether it is right."""
+    order = np.argsort(sure, kind="stable")
+    bins = np.array_split(order, max(1, min(_BINS, len(order) // _LEAST)))
+    sizes = np.array([len(rows) for rows in bins])
+    said = np.array([sure[rows].mean() for rows in bins])
+    share = np.array([right[rows].mean() for rows in bins])
+    spread = 2.0 * np.sqrt(share * (1.0 - share) / sizes)
+    return Calibration(said, share, spread, float((sizes * abs(said - share)).sum() / len(order)))
+
+
+def rejection(sure: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Shares of the rows, the most certain first, and the accuracy on them."""
+    right = right[np.argsort(-sure, kind="stable")]
+    answered = np.arange(1, len(right) + 1)
+    shown = answered >= min(_LEAST, len(right))
+    return answered[shown] / len(right), (np.cumsum(right) / answered)[shown]
 
 
 def _answers(model: Any, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -170,13 +188,6 @@ def _answers(model: Any, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
     known = targets.codes != UNLABELLED
     right = (p.argmax(axis=1) == targets.codes) & (targets.codes != UNKNOWN)
     return p.max(axis=1)[known], right[known]
-
-
-def _last_training(history: Sequence[Any]) -> list[Any]:
-    """The records of one training: the last that fitted a classifier."""
-    records = [record for record in history if record.get("stage") != "density"]
-    first = max((j for j, each in enumerate(records) if each["epoch"] == 1), default=0)
-    return records[first:]
 
 
 def _colour(k: int) -> Any:

@@ -15,6 +15,7 @@ from ._options import Named
 from ._plots import Plots
 from ._shift import Adapts
 from ._threads import Shared, lent, reads, writes
+from ._views import History
 
 
 class Preset(Named, Shared, BaseEstimator):
@@ -84,7 +85,7 @@ class Preset(Named, Shared, BaseEstimator):
         return self._fitted.model
 
     @property
-    def history_(self) -> list[dict[str, Any]]:
+    def history_(self) -> History:
         return self.model_.history_
 
     @property

@@ -514,6 +514,14 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         return words.log_probabilities(self._features_of("words"))
 
     @property
+    def _words(self) -> Any:
+        """What gives ``ln p(word | class)``, over its components, and the words."""
+        log_p = self.component_log_prob_ + np.log(self.weights_)[:, None]
+        by_class = np.logaddexp.reduceat(log_p, self.learner_.model.first[:-1])
+        names = getattr(self, "feature_names_in_", range(by_class.shape[1]))
+        return lambda: (by_class, names)
+
+    @property
     @reads
     def mean_length_(self) -> float:
         return float(self._features_of("words").fixed["length"][0])

@@ -99,6 +99,10 @@ class Evaluation:
             for label in sorted(support.keys() | predicted.keys())
         ]
 
+    def count(self, label: str, found: str) -> int:
+        """How often a label was predicted to be `found`."""
+        return self._pairs[label, found]
+
     def confusions(self, n: int | None = None) -> list[tuple[str, str, int]]:
         """The most frequent errors: label, prediction, how often."""
         wrong = Counter({pair: n for pair, n in self._pairs.items() if pair[0] != pair[1]})

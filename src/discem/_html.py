@@ -1,4 +1,4 @@
-"""Pieces of HTML: text, and tables that can be sorted."""
+"""Pieces of HTML: text, numbers, and tables that can be sorted."""
 
 from __future__ import annotations
 
@@ -26,6 +26,21 @@ def sentence(text: str) -> str:
     'Hinge training is'
     """
     return to_html(text[:1].upper() + text[1:])
+
+
+def brief(value: Any, digits: int = 3) -> str:
+    r"""A value in a few characters, as people write it.
+
+    >>> brief(-0.52341), brief(25_300), brief(2.0), brief("a"), brief(1e-7), brief(123456.7)
+    ('−0.523', '25\u202f300', '2', 'a', '1e−07', '123\u202f457')
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if abs(value) >= 1000:
+        shown = f"{value:,.0f}" if abs(value) < 1e9 else f"{value:.3g}"
+    else:
+        shown = f"{value:.{digits}g}"
+    return shown.replace(",", "\N{NARROW NO-BREAK SPACE}").replace("-", "\N{MINUS SIGN}")
 
 
 def sortable_table(table: dict[str, Any], anchor: str) -> str:

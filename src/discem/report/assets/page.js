@@ -1,5 +1,5 @@
 "use strict";
-// The page is whole without this script: it adds the theme's switch, sorting and large figures.
+// The page is whole without this script: it adds the theme's switch, and sorting.
 
 const root = document.documentElement;
 
@@ -44,20 +44,6 @@ function sort(header) {
   header.ariaSort = down ? "descending" : "ascending";
 }
 
-function enlarge(picture) {
-  const dialog = document.getElementById("large");
-  const svg = picture.querySelector("svg");
-  const home = svg.parentNode;
-  home.style.height = `${home.offsetHeight}px`; // the page stays as it is behind the dialog
-  dialog.querySelector("div").append(svg);
-  const back = () => {
-    home.append(svg);
-    home.style.height = "";
-  };
-  dialog.addEventListener("close", back, { once: true });
-  dialog.showModal();
-}
-
 // A box that scrolls sideways must be within reach of the keyboard, one that does not should not.
 function reachScrollers() {
   for (const box of document.querySelectorAll(".scroll"))
@@ -79,18 +65,6 @@ document.addEventListener("DOMContentLoaded", () => {
   themeSwitch();
   for (const button of document.querySelectorAll("thead button"))
     button.addEventListener("click", () => sort(button.parentNode));
-  for (const picture of document.querySelectorAll(".picture")) {
-    const button = picture.querySelector("button");
-    button.hidden = false;
-    button.addEventListener("click", () => enlarge(picture));
-    picture.querySelector("svg").addEventListener("click", () => {
-      if (!document.querySelector("dialog[open]")) enlarge(picture);
-    });
-  }
-  const dialog = document.getElementById("large");
-  dialog.addEventListener("click", (event) => {
-    if (event.target === dialog) dialog.close(); // the backdrop
-  });
   reachScrollers();
   addEventListener("resize", reachScrollers);
   markWhereWeAre();

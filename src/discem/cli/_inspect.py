@@ -1,0 +1,114 @@
+"""``discem inspect``: one page about a model, and about what it makes of data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+from warnings import catch_warnings, filterwarnings
+
+from ..exceptions import OptionError
+from ..io.documents import Labels
+from ._models import class_names, load_any_classifier, refuse
+from ._options import Format, IdColumn, LabelColumn, MaxSize, ModelFile, Target, TextColumn, option
+from ._output import opened
+from ._reader import Batch, Reader
+from ._screen import Meter, note
+from ._sources import Source
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..report.inspection import Checked
+
+_AT_ONCE = 1000
+
+
+def inspect(
+    model: ModelFile,
+    data: Annotated[
+        list[str] | None,
+        option("Also show what the model makes of these files; give it again for more.", "FILE"),
+    ] = None,
+    output: Annotated[
+        Path, option("The page to write, or - for standard output.", "FILE", "--output", "-o")
+    ] = Path("-"),
+    format: Format = None,
+    max_size: MaxSize = 64,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    target: Target = None,
+    id_column: IdColumn = None,
+) -> None:
+    """Write a page about a model: what each class believes, how training went, and its settings.
+
+    With --data, also how good and how honest it is on these rows, and which rows are worth a look.
+    """
+    columns = {"--text-column": text_column, "--label-column": label_column}
+    columns |= {"--target": target, "--id": id_column}
+    source = Source.of(data or [], format, max_size)
+    if data:
+        source.check(output, reads=[model])
+    else:
+        refuse({"--format": format, **columns}, "goes with --data")
+        Source([], None, max_size).check_output(output, reads=[model])
+    classifier = load_any_classifier(model)
+    from ..report.inspection import model_page
+
+    with catch_warnings():
+        filterwarnings("ignore", "X does not have valid feature names")  # they are looked up here
+        checked = _check(_reader(classifier, source, columns), target) if data else None
+        page = model_page(classifier, model.name, checked)
+    with opened(output) as file:
+        file.write(page)
+    if str(output) != "-":
+        note(f"wrote {output}, {len(page.encode()) / 1e6:.1f} MB")
+
+
+def _reader(model: Any, source: Source, columns: dict[str, str | None]) -> Reader:
+    """What reads files for a model of any kind."""
+    from ._documents import Documents
+    from ._tables import Arrays, Tables
+
+    text, label, target, id = columns.values()
+    if _takes_text(model):
+        refuse({"--target": target, "--id": id}, "is for tables, and this is a model of documents")
+        return Documents(source, model, text, label, "name them by --text-column")
+    of_text = {"--text-column": text, "--label-column": label}
+    refuse(of_text, "is for documents, and this is a model of tables")
+    kind = Tables if hasattr(getattr(model, "model_", model), "layout_") else Arrays
+    return kind(source, model, target, id)
+
+
+def _takes_text(model: Any) -> bool:
+    from .. import TextClassifier
+
+    return isinstance(model, TextClassifier) or bool(getattr(model, "text", False))
+
+
+def _check(reader: Reader, target: str | None) -> Checked:
+    """What the model makes of all rows."""
+    from ..report.inspection import Checked
+
+    checked = Checked(class_names(reader.model), reader.noun)
+    known = reader.noun == "document" or bool(target or reader.roles().get("target"))
+    labels: Labels = "optional" if reader.noun == "document" or not known else "required"
+    with Meter() as meter:
+        for batch, log_proba in reader.scored(_AT_ONCE, meter, labels):
+            checked.add(batch.labels, log_proba, _density(reader.model, batch), _describe(batch))
+    return checked
+
+
+def _density(model: Any, batch: Batch) -> np.ndarray | None:
+    """Ln p(x) of each row, where the model has it."""
+    try:
+        with batch.told():
+            return model.score_samples(batch.X)
+    except (AttributeError, OptionError):
+        return None
+
+
+def _describe(batch: Batch) -> Any:
+    def described(i: int) -> tuple[str, Any, dict[str, Any] | None]:
+        return str(batch.names[i]), batch.one(i), batch.cells(i)
+
+    return described

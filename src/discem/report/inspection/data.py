@@ -1,0 +1,155 @@
+"""How good a model is on data, how honest, and which rows are worth a look."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from ..._html import brief, sortable_table, to_html
+from ..._svg import Line, chart
+from ...estimators._plots import calibration, rejection
+from ...exceptions import OptionError
+from .checked import Checked, Seen
+
+_CLASSES = 30  # of a table of confusion
+_TEXT = 160  # characters of a document
+_BETWEEN = " \N{MIDDLE DOT} "
+
+
+def data_section(checked: Checked) -> str:
+    """Accuracy, calibration and confusion."""
+    result, noun = checked.result, checked.noun
+    if not result.documents:
+        return f"<p>No {noun} of the data has a label, so nothing can be said of the accuracy.</p>"
+    loss = "–" if result.log_loss is None else f"{result.log_loss:.4f}"
+    figures = {
+        "accuracy": f"{100 * result.accuracy:.1f} %",
+        "log-loss": loss,
+        "macro-F1": f"{result.macro_f1:.3f}",
+        f"labelled {noun}s": brief(result.documents),
+    }
+    told = "".join(
+        f"<div><dt>{name}</dt><dd>{to_html(value)}</dd></div>" for name, value in figures.items()
+    )
+    if result.unknown:
+        names = ", ".join(f"{name} ({n})" for name, n in list(result.unknown.items())[:10])
+        told += f"<div><dt>labels that the model does not know</dt><dd>{escape(names)}</dd></div>"
+    sure, right = checked.answers
+    said, share, spread, error = calibration(sure, right)
+    low = float(min(said.min(), share.min(), 0.9))
+    curves = [Line(said, share, spread=spread), Line([low, 1.0], [low, 1.0], plain=True)]
+    honest = chart(curves, "probability of the answer", "share that is right",
+                   f"Calibration: mean error {100 * error:.1f} %.")  # fmt: skip
+    answered, accuracy = rejection(sure, right)
+    some = np.unique(np.linspace(0, len(answered) - 1, 200).astype(int))
+    doubt = chart([Line(100 * answered[some], 100 * accuracy[some])], f"{noun}s answered, %",
+                  "accuracy, %", "Accuracy on the rows that are answered.")  # fmt: skip
+    return (
+        f'<dl class="facts">{told}</dl>\n<div class="pictures">'
+        f'<figure><p class="title">Calibration (mean error {100 * error:.1f} %)</p>{honest}'
+        "<figcaption>Points below the line are of a model that is too certain.</figcaption>"
+        f'</figure><figure><p class="title">Accuracy, if the least certain {noun}s are left '
+        f"out</p>{doubt}</figure></div>\n{_confusion(checked)}\n{_by_class(checked)}"
+    )
+
+
+def _confusion(checked: Checked) -> str:
+    result = checked.result
+    counts = dict.fromkeys(result.classes, 0)
+    for score in result.by_class():
+        counts[score.label] = score.support
+    names = [name for name in result.classes if counts[name] or len(counts) <= _CLASSES]
+    names = sorted(names, key=lambda name: -counts[name])[:_CLASSES]
+    names = [name for name in result.classes if name in set(names)]
+    heads = "".join(f'<th scope="col"><span>{escape(name)}</span></th>' for name in names)
+    rows = ""
+    for name in names:
+        cells = ""
+        for found in names:
+            n = result.count(name, found)
+            share = n / max(counts[name], 1)
+            kind = "right" if name == found else "wrong"
+            cells += f'<td class="number {kind}" style="--p:{100 * share:.0f}">{n or ""}</td>'
+        rows += f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>\n'
+    return (
+        '<p class="title" id="confusion">Confusion: a line for each class, a column for each '
+        "prediction</p>\n"
+        '<div class="table scroll"><table class="confusion" aria-labelledby="confusion"><thead>'
+        f"<tr><td></td>{heads}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>"
+    )
+
+
+def _by_class(checked: Checked) -> str:
+    noun = checked.noun
+    table = {
+        "title": "Each class",
+        "columns": ["class", "precision", "recall", "F1", f"{noun}s"],
+        "rows": [list(score) for score in checked.result.by_class()],
+        "note": "",
+    }
+    return sortable_table(table, "table-by-class")
+
+
+def rows_section(model: Any, checked: Checked) -> str:
+    """Mistakes, doubts and strange rows."""
+    noun = checked.noun
+    lists = [
+        ("The most certain mistakes", checked.mistaken.rows, _why),
+        (f"The least certain {noun}s", checked.uncertain.rows, _why),
+        (f"The strangest {noun}s", checked.strange.rows, _strange),
+    ]
+    lead = (
+        "<p>Beside a column or word stands what it adds to the log-odds of the prediction against "
+        "the next best class. In the list of strange ones it is by how much ln p of the cell is "
+        "below what is usual in its column.</p>"
+    )
+    shown = ""
+    for title, rows, because in lists:
+        lines = "\n".join(_line(model, seen, noun, because) for seen in rows)
+        shown += f'<h3>{title}</h3>\n<ul class="seen">{lines}</ul>\n' if rows else ""
+    return lead + shown
+
+
+def _line(model: Any, seen: Seen, noun: str, because: Any) -> str:
+    name = seen.name if len(seen.name) <= _TEXT else seen.name[: _TEXT - 1] + "…"
+    label = "" if seen.label is None else f"is {seen.label}, "
+    told = f"{label}predicted {seen.predicted} ({100 * seen.probability:.1f} %)"
+    density = "" if seen.density is None else f"ln p(x) {seen.density:.1f}"
+    name = name if noun == "document" else f"{noun} {name}"
+    return (
+        f"<li><p><b>{escape(name)}</b> {to_html(told)} <span>{to_html(density)}</span></p>"
+        f"<p>{to_html(because(model, seen))}</p></li>"
+    )
+
+
+def _why(model: Any, seen: Seen) -> str:
+    """What speaks most for or against the prediction."""
+    if not hasattr(model, "explain"):
+        return ""
+    try:
+        parts = model.explain(seen.row).against()
+    except OptionError:  # rows of this family have no parts
+        return ""
+    parts = sorted(parts, key=lambda each: -abs(each[1]))[:4]
+    return _BETWEEN.join(f"{_cell(name, seen)} ({part:+.1f})" for name, part in parts)
+
+
+def _strange(model: Any, seen: Seen) -> str:
+    if not hasattr(model, "strangeness"):
+        return ""
+    try:
+        (parts,) = model.strangeness(seen.row)
+    except AttributeError:  # it learnt from a stream, or has no density
+        return ""
+    names = [column.name for column in model._joint().layout_.columns]
+    order = [j for j in np.argsort(-parts, kind="stable")[:3].tolist() if parts[j] > 0]
+    return _BETWEEN.join(f"{_cell(names[j], seen)} ({parts[j]:+.1f})" for j in order)
+
+
+def _cell(name: Any, seen: Seen) -> str:
+    if seen.cells is None or str(name) not in seen.cells:
+        return str(name)
+    cell = seen.cells[str(name)]
+    return f"{name} = {'missing' if cell is None else brief(cell)}"

@@ -94,7 +94,7 @@ def explain(
         for batch, i in _chosen(asked, row):
             with batch.told():
                 explanation = classifier.explain(batch.one(i))
-            shown = top if file is None else len(explanation.words)
+            shown = top if file is None else len(explanation.names)
             record = _record(classifier, explanation, batch, i, label, against, shown)
             if file is not None:
                 wide = _wide(record, explanation)

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import log_softmax, logsumexp
 
 from .._checks import check_number, demand
 from .._kinds import savable
 from ..io.frames import check_table
 from ._choice import Result, weigh
-from ._explain import Explanation
+from ._explain import Explanations
 from ._tables import Encoded
 
 REST = "(average of models)"  # in explanations: what no column of any model adds
@@ -77,23 +77,30 @@ def log_proba_of(members: Sequence[Member], rows: Sequence[Any]) -> np.ndarray:
     return logsumexp(np.stack(found), axis=0, b=np.array([w for _, w in members])[:, None, None])
 
 
-def explained(members: Sequence[Member], row: Any) -> Explanation:
-    """What each column adds in the mean of the members; the rest is named, so that all is exact."""
-    found = [model.explain(row) for model, _ in members]
+def explained(members: Sequence[Member], rows: Sequence[Any]) -> Explanations:
+    """What each column adds in the mean of the members; the rest is named, so that all is exact.
+
+    The rows are as each member reads them.
+    """
+    found = [model._explained(own) for (model, _), own in zip(members, rows, strict=True)]
     first, shares = found[0], [weight for _, weight in members]
     if len(members) == 1:
         return first
-    parts = {name: np.zeros(len(first.classes)) for name in first.columns}
+    parts = {name: np.zeros(first.intercepts.shape) for name in first.columns}
     for own, share in zip(found, shares, strict=True):
-        for name, part in zip(own.columns, own.contributions, strict=True):
-            parts[name] = parts[name] + share * part
-    intercept = sum(share * own.intercept for own, share in zip(found, shares, strict=True))
-    scores = np.stack([own.scores - logsumexp(own.scores) for own in found])
-    whole = logsumexp(scores, axis=0, b=np.array(shares)[:, None])
+        for j, name in enumerate(own.columns):
+            parts[name] = parts[name] + share * own.contributions[:, j]
+    intercept = sum(share * own.intercepts for own, share in zip(found, shares, strict=True))
+    whole = logsumexp(
+        np.stack([log_softmax(own.scores, axis=1) for own in found]),
+        axis=0,
+        b=np.array(shares)[:, None, None],
+    )
     rest = whole - intercept - sum(parts.values())
-    parts[REST] = rest - rest.mean()
-    return Explanation(
-        first.classes, [*parts], np.stack([*parts.values()]), intercept + rest.mean()
+    common = rest.mean(axis=1, keepdims=True)
+    parts[REST] = rest - common
+    return Explanations(
+        first.classes, [*parts], np.stack([*parts.values()], axis=1), intercept + common
     )
 
 

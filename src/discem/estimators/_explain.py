@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
+from .._kinds import savable
 from ..exceptions import InputError, OptionError
-from ..io.frames import Table
+from ..io.frames import Table, check_table, make_table
+from ..io.labels import plain_labels
 from ..io.rows import dense_rows
 from ._by_label import place_of
 from ._components import joint_scores
+from ._explain_html import html_of
 from ._threads import reads
 
 _AT_ONCE = 256  # columns: of 10 000, a row for each would be much memory
+_ROWS = 8192  # to score at a time
 
 
 class Explanation(NamedTuple):
@@ -23,18 +28,24 @@ class Explanation(NamedTuple):
 
     ``scores = intercept + contributions.sum(axis=0)``, and ``softmax(scores)`` are the
     probabilities that the classifier predicts. What a word or column adds to all classes alike is
-    left out, so it says how much more it speaks for a class than for the average one.
+    left out, so it says how much more it speaks for a class than for the average one. Notebooks
+    show what speaks for the most probable class, and what against it, as bars.
     """
 
     classes: np.ndarray
-    words: list  # or names of columns
+    names: list  # of columns, or words
     contributions: np.ndarray  # (words or columns, classes)
     intercept: np.ndarray  # (classes,)
 
     @property
     def columns(self) -> list:
         """The names of the columns, where a row of a table is explained."""
-        return self.words
+        return self.names
+
+    @property
+    def words(self) -> list:
+        """The words, where a document is explained."""
+        return self.names
 
     @property
     def scores(self) -> np.ndarray:
@@ -45,16 +56,128 @@ class Explanation(NamedTuple):
 
         By default the most probable class stands against the most probable one besides it.
         """
-        one = int(self.scores.argmax()) if label is None else place_of(self.classes, label)
-        if other is None:
-            rest = self.scores.copy()
-            rest[one] = -np.inf
-            two = int(rest.argmax())
-        else:
-            two = place_of(self.classes, other)
+        one, two = self._places(label, other)
         parts = self.contributions[:, one] - self.contributions[:, two]
         order = np.argsort(-parts, kind="stable")
-        return [(self.words[j], float(parts[j])) for j in order]
+        return [(self.names[j], float(parts[j])) for j in order]
+
+    def _places(self, label: Any, other: Any) -> tuple[int, int]:
+        """Where two classes stand."""
+        one, two = _pair(self.classes, self.scores[None], label, other)
+        return int(one[0]), int(two[0])
+
+    def _repr_html_(self) -> str | None:
+        if len(self.classes) < 2:
+            return None
+        one, two = self._places(None, None)
+        start = float(self.intercept[one] - self.intercept[two])
+        p = softmax(self.scores)[one]
+        labels = plain_labels(self.classes)
+        title = f"{labels[one]}, probability {p:.3f}; log-odds against {labels[two]}"
+        return html_of(title, self.against(), start)
+
+
+@savable
+class Importance(NamedTuple):
+    """How much a column matters: what it adds to log-odds, be it for or against."""
+
+    column: Any
+    mean: float  # of absolute values, over rows
+    spread: float  # their standard deviation
+
+
+class Explanations(Sequence):
+    """Why many rows get their probabilities; an `Explanation` of each, by its place.
+
+    Parameters
+    ----------
+    classes : array of shape (n_classes,)
+    columns : list
+    contributions : array of shape (n_samples, n_columns, n_classes)
+    intercepts : array of shape (n_samples, n_classes)
+    """
+
+    def __init__(self, classes, columns, contributions, intercepts):
+        self.classes, self.columns = classes, columns
+        self.contributions, self.intercepts = contributions, intercepts
+        self._like: tuple[str, Any] = "pandas", None  # what the rows were, and their index
+
+    def __len__(self) -> int:
+        return len(self.contributions)
+
+    def __getitem__(self, i):
+        if isinstance(i, slice):
+            part = self.contributions[i], self.intercepts[i]
+            return Explanations(self.classes, self.columns, *part)
+        return Explanation(self.classes, self.columns, self.contributions[i], self.intercepts[i])
+
+    def __repr__(self) -> str:
+        return f"Explanations of {len(self)} rows by {len(self.columns)} columns"
+
+    @property
+    def scores(self) -> np.ndarray:
+        return self.intercepts + self.contributions.sum(axis=1)
+
+    def to_frame(self, label=None, other=None):
+        """What each column adds to the log-odds of `label` against `other`, a row each.
+
+        By default each row has the classes that are most probable for it. "start" is what it
+        begins with; it and all columns add up to "log_odds".
+
+        Returns
+        -------
+        table of the library of X
+            Of an array, an array: "log_odds", "start", and the columns.
+        """
+        one, two = _pair(self.classes, self.scores, label, other)
+        rows, odds = np.arange(len(self)), self._log_odds(one, two)
+        start = self.intercepts[rows, one] - self.intercepts[rows, two]
+        found = {"log_odds": start + odds.sum(axis=1), "start": start}
+        (backend, index), labels = self._like, {"label": one, "against": two}
+        if backend != "array":
+            shown = self.classes.astype(object)
+            found = {name: shown[place] for name, place in labels.items()} | found
+        for name, part in zip(self.columns, odds.T, strict=True):
+            found[f"column {name}" if name in found else name] = part
+        frame = make_table(backend, list(found), list(found.values()))
+        return frame if index is None else frame.set_axis(index, axis=0)
+
+    def importances(self) -> list[Importance]:
+        """How much each column matters in these rows, most first.
+
+        It is the mean of the absolute values of `to_frame`, and their standard deviation.
+        """
+        odds = np.abs(self._log_odds(*_pair(self.classes, self.scores, None, None)))
+        mean, spread = odds.mean(axis=0), odds.std(axis=0)
+        order = np.argsort(-mean, kind="stable")
+        return [Importance(self.columns[j], float(mean[j]), float(spread[j])) for j in order]
+
+    def _log_odds(self, one: np.ndarray, two: np.ndarray) -> np.ndarray:
+        rows = np.arange(len(self))
+        return self.contributions[rows, :, one] - self.contributions[rows, :, two]
+
+    def made_for(self, X: Any) -> Explanations:
+        """Remember the library of the rows."""
+        backend = check_table(X).backend
+        self._like = backend, X.index if backend == "pandas" else None
+        return self
+
+
+def _pair(
+    classes: np.ndarray, scores: np.ndarray, label: Any, other: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """Two classes of each row, by place: those that are given, or else the most probable ones."""
+    if len(classes) < 2:
+        raise InputError("there is a single class: nothing to set it against")
+    rest, rows = scores.copy(), np.arange(len(scores))
+    if other is not None:
+        two = np.full(len(rows), place_of(classes, other))
+        rest[rows, two] = -np.inf
+    one = rest.argmax(axis=1) if label is None else np.full(len(rows), place_of(classes, label))
+    if other is None:
+        rest[rows, one] = -np.inf
+        two = rest.argmax(axis=1)
+    return one, two
 
 
 def telling_words(model: Any, n: int, places: Iterable[int]) -> list[list[tuple[Any, float]]]:
@@ -74,33 +197,39 @@ def telling_words(model: Any, n: int, places: Iterable[int]) -> list[list[tuple[
 
 
 def contributions(
-    model: Any, row: Any, alone: Callable[[np.ndarray], Any], n_columns: int
+    model: Any, rows: Any, alone: Callable[[Any, np.ndarray], Any], n_columns: int
 ) -> np.ndarray:
-    """What each column adds to ``ln p(y, x)`` of a row, (columns, classes), exactly.
+    """What each column adds to ``ln p(y, x)`` of rows, (n, columns, classes), exactly.
 
-    `row` is the row by itself; `alone` gives it once for each of some columns, all other cells
-    missing, and once without any cell. Of a mixture it is what the column adds to each component,
-    weighed by the responsibilities of the components within the class for the whole row.
+    `alone` gives rows once for each of some columns, all other cells missing, and once without any
+    cell. Of a mixture it is what the column adds to each component, weighed by the responsibilities
+    of the components within the class for the whole row.
     """
-    added = []
-    for columns in np.split(np.arange(n_columns), range(_AT_ONCE, n_columns, _AT_ONCE)):
-        scores = joint_scores(model, alone(columns))
-        added.append(scores[:-1] - scores[-1])
-    if not model.is_mixed:
-        return np.concatenate(added)
-    first, code = model.first, model.code
-    joint = joint_scores(model, row)[0]
-    top = np.maximum.reduceat(joint, first[:-1])
-    share = np.exp(joint - top[code])
-    share /= np.add.reduceat(share, first[:-1])[code]
-    return np.add.reduceat(np.concatenate(added) * share, first[:-1], axis=1)
+    found = [np.empty((0, n_columns, len(model.first) - 1))]
+    at_once = max(_ROWS // min(n_columns, _AT_ONCE), 1)
+    for begin in range(0, rows.n_rows, at_once):
+        some = rows.take(np.arange(begin, min(begin + at_once, rows.n_rows)))
+        added = []
+        for columns in np.split(np.arange(n_columns), range(_AT_ONCE, n_columns, _AT_ONCE)):
+            scores = joint_scores(model, alone(some, columns))
+            scores = scores.reshape(len(columns) + 1, some.n_rows, -1)
+            added.append(scores[:-1] - scores[-1])
+        by_component = np.concatenate(added).transpose(1, 0, 2)
+        if model.is_mixed:
+            first, code = model.first, model.code
+            joint = joint_scores(model, some)
+            share = np.exp(joint - np.maximum.reduceat(joint, first[:-1], axis=1)[:, code])
+            share /= np.add.reduceat(share, first[:-1], axis=1)[:, code]
+            by_component = np.add.reduceat(by_component * share[:, None], first[:-1], axis=2)
+        found.append(by_component)
+    return np.concatenate(found)
 
 
 class ExplainsRows:
     """Estimators of rows whose cells may be missing: each column has its own part in the score."""
 
     @reads
-    def explain(self, row) -> Explanation:
+    def explain(self, X) -> Explanation | Explanations:
         """What each column adds to the score of each class, exactly; see `Explanation`.
 
         A missing cell adds nothing, unless it is informative that it is missing. Of a mixture, a
@@ -109,42 +238,49 @@ class ExplainsRows:
 
         Parameters
         ----------
-        row : array-like of shape (n_features,) or (1, n_features), a dict, or a table of one row
+        X : table, array, array-like of shape (n_features,), or dict
+            One row, or many.
 
         Returns
         -------
-        Explanation
+        Explanation, or Explanations of more than one row
         """
         check_is_fitted(self)
-        me: Any = self
-        if isinstance(row, dict):
-            row = [row]
-        elif not _is_table(row):
-            row = np.atleast_2d(np.asarray(row, dtype=getattr(row, "dtype", None)))
-        whole = me._rows(row)
-        if whole.n_rows != 1:
-            raise InputError(f"explain takes one row at a time, and this has {whole.n_rows}")
-        names, alone = me._single_columns(whole)
-        model = me.learner_.model
-        parts = me.temperature_ * contributions(model, whole, alone, len(names))
-        parts -= parts.mean(axis=1, keepdims=True)
-        scores = me.temperature_ * me.learner_.score(whole)[0] + me._prior_shift
-        return Explanation(me.classes_, names, parts, scores - parts.sum(axis=0))
+        X = as_rows(X)
+        found = self._explained(X)
+        return found[0] if len(found) == 1 else found.made_for(X)
 
-    def _single_columns(self, row: Any) -> tuple[list, Callable[[np.ndarray], Any]]:
+    def _explained(self, X: Any) -> Explanations:
+        me: Any = self
+        rows = me._rows(X)
+        names, alone = me._single_columns(rows)
+        model = me.learner_.model
+        parts = me.temperature_ * contributions(model, rows, alone, len(names))
+        parts -= parts.mean(axis=2, keepdims=True)
+        scores = me.temperature_ * me.learner_.score(rows) + me._prior_shift
+        return Explanations(me.classes_, names, parts, scores - parts.sum(axis=1))
+
+    def _single_columns(self, rows: Any) -> tuple[list, Callable[[Any, np.ndarray], Any]]:
         """The names of the columns, and `alone` of `contributions`."""
         me: Any = self
         family = me.learner_.state.family
         if not family.accepts.missing:
             raise OptionError(f"rows of the family {family.name!r} are not explained by column")
-        d = row.values.shape[1]
+        d = rows.values.shape[1]
 
-        def alone(columns: np.ndarray) -> Any:
-            cells = np.full((len(columns) + 1, d), np.nan)
-            cells[np.arange(len(columns)), columns] = row.values[0, columns]
-            return dense_rows(cells)
+        def alone(some: Any, columns: np.ndarray) -> Any:
+            cells = np.full((len(columns) + 1, some.n_rows, d), np.nan)
+            cells[np.arange(len(columns)), :, columns] = some.values[:, columns].T
+            return dense_rows(cells.reshape(-1, d))
 
         return getattr(me, "feature_names_in_", np.arange(d)).tolist(), alone
+
+
+def as_rows(X: Any) -> Any:
+    """A table, of what may be a single row."""
+    if isinstance(X, dict):
+        return [X]
+    return X if _is_table(X) else np.atleast_2d(np.asarray(X, dtype=getattr(X, "dtype", None)))
 
 
 def _is_table(row: Any) -> bool:

@@ -22,6 +22,7 @@ from ._answers import Answers
 from ._average import Member
 from ._candidates import DEFAULTS, Readings
 from ._choice import Choice, Chooser, Options, Result
+from ._explain import Importance
 from ._folds import check_cv
 from ._options import check_common_options, is_count
 from ._pieces import Pieces
@@ -49,6 +50,7 @@ class FittedTable:
     density: MixtureClassifier | None = None
     usual: Usual | None = None  # what the density says of rows that it was not trained on
     seen: np.ndarray | None = None  # (columns,) the share of rows that have a cell of each
+    importances: list[Importance] | None = None  # of columns, in rows of the training
     scaling: Scaling | None = None  # what makes probabilities fit the rows of the training
     roles: dict[str, str] = field(default_factory=dict)
 

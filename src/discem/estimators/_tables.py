@@ -138,13 +138,14 @@ class Hider(NamedTuple):
         return _without(rows, layout, hidden, tells)
 
 
-def singles(row: Rows, layout: Layout, columns: np.ndarray) -> Rows:
-    """A row once for each of some columns, of which it has that one only, and once without any."""
-    times = len(columns) + 1
-    rows = row.take(np.zeros(times, dtype=np.int64))
-    hidden = np.ones((times, len(layout.columns)), dtype=bool)
-    hidden[np.arange(len(columns)), columns] = False
-    return _without(rows, layout, hidden, np.zeros(len(layout.codes), dtype=bool))
+def singles(rows: Rows, layout: Layout, columns: np.ndarray) -> Rows:
+    """Rows once for each of some columns, of which they have that one only, and without any."""
+    n, times = rows.n_rows, len(columns) + 1
+    hidden = np.ones((times, n, len(layout.columns)), dtype=bool)
+    hidden[np.arange(len(columns)), :, columns] = False
+    rows = rows.take(np.tile(np.arange(n), times))
+    hidden_cells = hidden.reshape(times * n, -1)
+    return _without(rows, layout, hidden_cells, np.zeros(len(layout.codes), dtype=bool))
 
 
 def _without(rows: Rows, layout: Layout, hidden: np.ndarray, tells: np.ndarray) -> Rows:

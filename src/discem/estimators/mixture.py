@@ -456,11 +456,11 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         numbers, codes, counts = rows
         return self.layout_.decode(Cells(numbers, codes.astype(np.int32), counts))
 
-    def _single_columns(self, row):
+    def _single_columns(self, rows):
         if not hasattr(self, "layout_"):
-            return super()._single_columns(row)
+            return super()._single_columns(rows)
         names, layout = [column.name for column in self.layout_.columns], self.layout_
-        return names, lambda columns: singles(row, layout, columns)
+        return names, lambda some, columns: singles(some, layout, columns)
 
     def to_linear(self):
         """Not to be had: the scores of a mixture are no linear function of any statistics."""

@@ -10,17 +10,27 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import demand
+from .._checks import check_number, demand
 from .._kinds import savable
 from ..exceptions import OptionError, warn
 from ..io.labels import plain_labels
 from ..losses import NLL, resolve_loss
 from . import _input
 from ._ask import Asks
-from ._average import Member, best_of, check_members, dealt, explained, log_proba, log_proba_of
+from ._average import (
+    REST,
+    Member,
+    best_of,
+    check_members,
+    dealt,
+    explained,
+    log_proba,
+    log_proba_of,
+    read_for,
+)
 from ._candidates import DEFAULTS, HIDDEN, STREAM, Readings, Sizes, candidates, how_many, loss_of
 from ._choice import Chooser, Mark, Options, Result, less_surprised, of_all_classes
-from ._explain import Explanation
+from ._explain import Explanation, Explanations, Importance, as_rows
 from ._folds import Split, splits
 from ._lazy import by_partition, n_classes
 from ._options import NUMBER, with_options
@@ -42,6 +52,7 @@ _VISITS, _WORK = 40_000, 30_000_000  # of rows, and of factors by rows, in a tri
 _FEWEST, _LONGEST = 8, 20  # epochs of a trial
 _WIDE = 20  # columns, of which rows held out have few patterns of cells
 _LOOKED_AT = 10_000  # rows of the training that the model is asked of at the end
+_EXPLAINED, _LARGEST = 300, 1_000_000  # .. of which so many are explained, or so many cells
 _VIEWS = 3  # of each row held out: as it is, and with cells hidden
 _CHOSEN = (*DEFAULTS,)  # options that "auto" chooses
 
@@ -131,6 +142,8 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
         The model that weighs most.
     density_ : MixtureClassifier
         The model of the density.
+    importances_ : list of Importance
+        What each column adds to log-odds in rows of the training: mean of absolute values, spread.
     roles_ : dict from "target" and "id" to str
         The columns that had the labels and the names of rows, where the command line was told.
     classes_, class_count_, class_prior_, class_frequency_, temperature_ : as in MixtureClassifier
@@ -186,6 +199,13 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
         if fitted.scaling is not None:
             demand(isinstance(fitted.scaling, Scaling), "its scaling is none")
             fitted.scaling.check(len(self.classes_))
+        told = fitted.importances
+        if told is not None:
+            demand(isinstance(told, list), "its importances are no list")
+            for each in told:
+                demand(isinstance(each, Importance), "one of its importances is none")
+                check_number("importance", each.mean, least=0.0)
+                check_number("importance", each.spread, least=0.0)
         self._check_chosen()
         loss_of(self.chosen_["loss"])
 
@@ -255,6 +275,9 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
         self._fitted.scaling = Scaling.learn(
             log_proba_of(members, rows), codes[some], self.class_frequency_
         )
+        few = slice(min(_EXPLAINED, _LARGEST // len(readings.layout.columns) ** 2 + 1))
+        told = explained(members, [own.take(few) for own in rows]).importances()
+        self._fitted.importances = [each for each in told if each.column != REST]
 
     @writes
     def partial_fit(self, X, y, classes=None, sample_weight=None):
@@ -498,7 +521,7 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
         return self.predict_log_proba(X) + density[:, None]
 
     @reads
-    def explain(self, row) -> Explanation:
+    def explain(self, X) -> Explanation | Explanations:
         """What each column adds to the score of each class, exactly; see `Explanation`.
 
         A missing cell adds nothing, unless `missing` is "informative". With several components, a
@@ -507,14 +530,17 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
 
         Parameters
         ----------
-        row : a table of one row, or a dict
+        X : table, or a dict
+            One row, or many.
 
         Returns
         -------
-        Explanation
+        Explanation, or Explanations of more than one row
         """
         check_is_fitted(self)
-        return explained(self._fitted.members, row)
+        X, members = as_rows(X), self._fitted.members
+        found = explained(members, read_for(members, X))
+        return found[0] if len(found) == 1 else found.made_for(X)
 
     @writes
     def calibrate(self, X, y, sample_weight=None):
@@ -536,6 +562,14 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
 
     def _scaling(self) -> Scaling | None:
         return self._fitted.scaling
+
+    @property
+    def importances_(self) -> list[Importance]:
+        """How much each column matters in rows of the training, most first; see `Importance`."""
+        check_is_fitted(self)
+        if self._fitted.importances is None:
+            raise AttributeError("nothing is known of rows of the training: use fit, with labels")
+        return self._fitted.importances
 
     @property
     def members_(self) -> list[dict[str, Any]]:

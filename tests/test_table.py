@@ -872,10 +872,7 @@ def test_ten_thousand_columns():
 # --- the old name of an option --------------------------------------------------------------------
 
 
-def test_the_old_name_of_families_is_taken_with_a_warning():
+def test_the_old_name_of_families_is_refused_by_the_new_one():
     X = np.random.default_rng(0).poisson(2.0, size=(30, 3)).astype(float)
-    y = np.arange(30) % 2
-    with pytest.warns(FutureWarning, match="called families= now"):
-        old = MixtureClassifier(family="words", max_iter=1, random_state=0).fit(X, y)
-    new = MixtureClassifier(families="words", max_iter=1, random_state=0).fit(X, y)
-    np.testing.assert_array_equal(old.predict_proba(X), new.predict_proba(X))
+    with pytest.raises(OptionError, match="did you mean 'families'"):
+        MixtureClassifier(family="words").fit(X, np.arange(30) % 2)

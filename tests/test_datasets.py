@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from discem.datasets import customers, docstrings, toy, toy_accuracy
 from discem.exceptions import InputError, OptionError
-from discem.io.columns import FAMILIES
+from discem.io.column_kinds import column_names
 from discem.io.tables import Layout
 
 
@@ -98,7 +98,7 @@ def test_customers_have_every_family_and_holes():
     assert lacking.pop("id") == 0 and lacking.pop("survey") > 0.3
     assert all(0.05 < share < 0.15 for share in lacking.values())
     families = {why.split(":")[0] for why in Layout.learn(rows).families_.values()}
-    assert families == set(FAMILIES)
+    assert families == set(column_names())
     assert set(y.tolist()) == {"leaves", "stays"}
     assert customers(1000, random_state=0)[0] == rows
 

@@ -22,14 +22,14 @@ from discem.datasets import toy, toy_accuracy
 from discem.exceptions import InputError, OptionError
 from discem.families import FAMILIES
 from discem.figures import LOSS
-from discem.io.columns import FAMILIES as COLUMN_FAMILIES
+from discem.io.column_kinds import COLUMN_KINDS
 from discem.models import Moves
 
 every_density = pytest.mark.parametrize("family", tiny.CELLS)
 every_family = pytest.mark.parametrize("family", FAMILIES)
 # of arrays, which are no tables: these are in test_table.py
 of_arrays = pytest.mark.parametrize(
-    "family", [name for name in FAMILIES if name == "gaussian" or name not in COLUMN_FAMILIES]
+    "family", [name for name in FAMILIES if name == "gaussian" or name not in COLUMN_KINDS]
 )
 built_in = pytest.mark.parametrize("family", ["gaussian", "words"])
 FIRST = np.array([0, 2, 3, 6])  # where the components of three classes begin

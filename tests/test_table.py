@@ -404,7 +404,7 @@ def test_hidden_cells_are_whole_columns_of_a_row(informative):
     for part, after in enumerate(parts_of(shown)):
         for place, column in enumerate(owners[part]):
             gone = hidden[:, column]
-            tells = part == 1 and layout.code_roles[place] == "missing"
+            tells = part == 1 and layout.parts[1].slots[place].role == "missing"
             if part == 1:
                 assert (after[gone, place] == (1 if tells else -1)).all()
             else:

@@ -21,7 +21,8 @@ from scipy.special import gammaln
 
 from discem.estimators._files import _built, _described
 from discem.exceptions import InputError, MissingExtraError, ModelFileError, OptionError
-from discem.io import columns as rules
+from discem.families import _level_columns, hurdle
+from discem.io.column_kinds import FEW
 from discem.io.tables import Cells, Column, Layout, check_table
 
 N = 240
@@ -49,6 +50,11 @@ def the_cells(column, later=None, **options):
     """The cells of one column, or of later ones."""
     layout = Layout.learn(pd.DataFrame({"x": column}), **options)
     return layout.encode(pd.DataFrame({"x": column if later is None else later}))
+
+
+def roles_of(layout):
+    """What each of the codes says."""
+    return [slot.role for slot in layout.parts[1].slots]
 
 
 def assert_same(one: Cells, other: Cells, rtol=1e-12):
@@ -96,11 +102,11 @@ def test_the_rules_of_other_cells(column, family, why, kind):
 
 
 def test_whole_numbers_need_rows_for_each_level():
-    n = rules.FEW * rules.ROWS_PER_LEVEL
-    levels = np.arange(n) % rules.FEW
+    n = FEW * _level_columns.ROWS_PER_LEVEL
+    levels = np.arange(n) % FEW
     assert learn_one(levels).family == "categorical"
     assert learn_one(levels[:-1]).family == "gaussian"
-    assert learn_one(np.arange(1000) % (rules.FEW + 1)).family == "gaussian"
+    assert learn_one(np.arange(1000) % (FEW + 1)).family == "gaussian"
     assert learn_one(levels + 0.5).family == "gaussian"
 
 
@@ -120,7 +126,7 @@ def test_a_spike_at_zero():
     assert learn_one(np.where(np.arange(N) < 0.6 * N, 0.0, even)).family == "hurdle"
     assert learn_one(np.where(np.arange(N) < 0.1 * N, 0.0, SKEWED)).family == "gaussian"
     assert learn_one(np.where(zeros, 0.0, -SKEWED)).family == "gaussian"
-    few = np.where(np.arange(N) < N - rules.POSITIVES + 1, 0.0, SKEWED)
+    few = np.where(np.arange(N) < N - hurdle.POSITIVES + 1, 0.0, SKEWED)
     assert learn_one(few).family == "gaussian"
     three = np.where(zeros, 0.0, np.array([0.5, 1.5, 99.5])[np.arange(N) % 3])
     assert learn_one(three).family == "gaussian"
@@ -226,7 +232,7 @@ def test_where_cells_go():
     layout = Layout.learn(frame)
     cells = layout.encode(frame)
     assert layout.numbers == [0, 1, 2] and layout.counts == [3]
-    assert layout.codes == [2, 4, 5, 7] and layout.code_roles == ["zero", *["level"] * 3]
+    assert layout.codes == [2, 4, 5, 7] and roles_of(layout) == ["zero", *["level"] * 3]
     assert layout.n_levels.tolist() == [2, 2, 5, 3]
     for array, dtype in zip(cells, (np.float64, np.int32, np.float64), strict=True):
         assert array.dtype == dtype and array.flags.c_contiguous
@@ -828,26 +834,25 @@ def test_what_is_missing_may_tell():
     cells = layout.encode(frame)
     telling = [
         (layout.columns[j].name, cells.codes[:, k])
-        for k, (j, role) in enumerate(zip(layout.codes, layout.code_roles, strict=True))
+        for k, (j, role) in enumerate(zip(layout.codes, roles_of(layout), strict=True))
         if role == "missing"
     ]
     assert [name for name, _ in telling] == [*FAMILY_OF, "rarely"]
     for name, codes in telling:
         np.testing.assert_array_equal(codes, frame[name].isna())
-    assert (layout.n_levels[np.array(layout.code_roles) == "missing"] == 2).all()
+    assert (layout.n_levels[np.array(roles_of(layout)) == "missing"] == 2).all()
     decoded = layout.decode(cells)
     assert_same(layout.encode(decoded.assign(rarely=frame["rarely"])), cells)
-    hidden = cells._replace(
-        codes=np.where(np.array(layout.code_roles) == "missing", 1, cells.codes)
-    )
+    codes = np.where(np.array(roles_of(layout)) == "missing", 1, cells.codes)
+    hidden = Cells([cells.numbers, codes, cells.counts])
     assert layout.decode(hidden).drop(columns="always").isna().all(axis=None)
     with pytest.warns(UserWarning, match="no columns"):
         fewer = layout.encode(frame[["number"]])
     assert (
-        fewer.codes[:, layout.code_roles.index("missing")].tolist()
+        fewer.codes[:, roles_of(layout).index("missing")].tolist()
         == frame["number"].isna().tolist()
     )
-    last = max(k for k, role in enumerate(layout.code_roles) if role == "missing")
+    last = max(k for k, role in enumerate(roles_of(layout)) if role == "missing")
     assert (fewer.codes[:, last] == 1).all()
 
 
@@ -950,7 +955,7 @@ def test_whatever_is_drawn_can_be_read():
     layout = Layout.learn(frame)
     cells = layout.encode(frame)
     for size in (-1e9, 1e9):
-        wild = cells._replace(numbers=np.full_like(cells.numbers, size))
+        wild = Cells([np.full_like(cells.numbers, size), *cells[1:]])
         with warnings.catch_warnings():
             warnings.simplefilter("error", RuntimeWarning)
             layout.encode(layout.decode(wild))

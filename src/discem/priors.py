@@ -11,6 +11,13 @@ from ._kinds import savable
 
 
 @savable
+class Default(NamedTuple):
+    """The default prior of every family, so many times as strong."""
+
+    strength: float = 1.0
+
+
+@savable
 class NormalGamma(NamedTuple):
     """Prior of a Gaussian factor, in pseudo-observations.
 

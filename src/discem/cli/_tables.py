@@ -14,7 +14,7 @@ import numpy as np
 
 from ..exceptions import InputError, OptionError
 from ..io.cells import Content
-from ..io.columns import FAMILIES
+from ..io.column_kinds import column_names
 from ..io.documents import Labels
 from ..io.sources import listed
 from ..io.table_files import ReadTable, Rows, in_place, kind_of, table_of
@@ -56,8 +56,10 @@ def families_of(pairs: list[str], ignored: list[str], roles: Roles) -> dict[str,
     said += [("--ignore", name, "ignored") for name in ignored]
     for pair in pairs:
         name, equals, family = pair.rpartition("=")
-        if not equals or family not in FAMILIES:
-            raise OptionError(f"--family {pair}: expected NAME=FAMILY, one of {listed(FAMILIES)}")
+        if not equals or family not in column_names():
+            raise OptionError(
+                f"--family {pair}: expected NAME=FAMILY, one of {listed(column_names())}"
+            )
         said.append(("--family", name, family))
     found: dict[str, tuple[str, str]] = {}
     for flag, name, what in said:

@@ -10,11 +10,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..exceptions import InputError, OptionError
-from ..io.columns import CODED, place
+from ..families._distributions import OfLevels
+from ..io.column_kinds import IGNORED
+from ..io.columns import place
 from ..io.frames import plain_name
 from ..targets import UNKNOWN
 from . import _input
-from ._distributions import Distribution, OfLevels
+from ._distributions import Distribution
 from ._impute import check_how, distribution, draw, impute
 from ._lazy import by_partition
 from ._options import check_share, is_count
@@ -112,7 +114,7 @@ class Answers:
         if names[j] in map(plain_name, cells):
             raise InputError(f"{place(names[j])} is given, and its distribution is asked for")
         found = model.layout_.columns[j]
-        if found.family == "ignored":
+        if found.family == IGNORED:
             raise InputError(f"{place(found.name)} is ignored by the model: it {found.why}")
         allowed = None if y is None else self._allowed([y])
         answer = distribution([model], self._given(cells), allowed, j)
@@ -125,9 +127,9 @@ class Answers:
         encoded = self._row(given)
         names = {plain_name(name): cell for name, cell in given.items()}
         for column, there in zip(encoded.layout.columns, encoded.there()[0], strict=True):
-            known = column.family == "ignored" or there
+            known = column.family == IGNORED or there
             if names.get(column.name) is not None and not known:
-                what = "level" if column.family in CODED else "cell"
+                what = "level" if column.has_levels else "cell"
                 raise InputError(f"{place(column.name)} has no {what} {names[column.name]!r}")
         return encoded
 

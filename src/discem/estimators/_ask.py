@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from ..exceptions import OptionError
+from ..families._distributions import OfColumn, OfLevels
+from ..io.column_kinds import IGNORED
 from ..io.frames import check_table, plain_name
 from ._answers import Answers
-from ._distributions import OfColumn, OfLevels
 from ._impute import distributions, restored
 from ._threads import reads
 
@@ -70,7 +71,7 @@ class Asks(Answers):
         lacking = [
             j
             for j, column in enumerate(columns)
-            if column.family != "ignored" and column.name not in asked
+            if column.family != IGNORED and column.name not in asked
         ]
         rows, shares, places = [known], [1.0], [-1]
         answers = distributions([self._joint()], encoded, None, lacking)

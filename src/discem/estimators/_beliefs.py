@@ -10,11 +10,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..exceptions import InputError
+from ..families._distributions import OfCounts, OfLevels, OfNumbers
 from ..io.cells import as_times
-from ..io.columns import CODED
+from ..io.column_kinds import IGNORED
 from ..io.frames import plain_name
 from ..io.rows import dense_rows
-from ._distributions import OfCounts, OfLevels, OfNumbers
 from ._impute import distribution
 from ._tables import Encoded
 
@@ -127,8 +127,8 @@ def _belief(
 
 def _is_known(column: Any) -> bool:
     """Whether the model has learnt anything of the column."""
-    seen = column.levels if column.family in CODED else column.span
-    return column.family != "ignored" and bool(seen)
+    seen = column.levels if column.has_levels else column.span
+    return column.family != IGNORED and bool(seen)
 
 
 def _wanted(columns: Sequence[Any] | None, known: list[Any]) -> list[Any]:

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..exceptions import OptionError
+from ..families._distributions import OfColumn
 from ..io.cells import as_times
-from ..io.columns import CODED, Column
+from ..io.column_kinds import IGNORED
+from ..io.columns import Column
 from ..io.filling import Filling, filled
 from ..io.frames import check_table
 from ..io.tables import Cells, Layout
 from ..models import Given, given
-from ._distributions import OfColumn, OfCounts, OfLevels, number_of
 from ._options import is_count
 from ._tables import Encoded
 
 HOWS = ("mean", "mode", "draw")
 _AT_ONCE = 1 << 23  # numbers to keep at a time
-_NUMBERS, _CODES, _COUNTS = range(3)  # the blocks of a table
 
 
 def check_how(how: Any, n_draws: Any) -> None:
@@ -54,7 +54,7 @@ def impute(
     encoded = Encoded(cells, layout)
     tables = []
     for _ in range(n_draws):
-        values = _values(models, encoded.take(rows), _some(allowed, rows), how, rng)
+        values = _values(models, encoded.take(rows), _some(allowed, rows), how, rng, masks)
         filling = {}
         for column, found in zip(layout.columns, values, strict=True):
             if column.name in masks and found is not None:
@@ -71,7 +71,7 @@ def draw(models: Sequence[Any], encoded: Encoded, allowed: np.ndarray | None, rn
         one, code = _drawn(encoded.take(some), answers, rng)
         drawn.append(one)
         codes.append(code)
-    return Cells(*map(np.concatenate, zip(*drawn, strict=True))), np.concatenate(codes)
+    return Cells(map(np.concatenate, zip(*drawn, strict=True))), np.concatenate(codes)
 
 
 def distribution(
@@ -109,21 +109,22 @@ def _answers(
 
 
 def _values(
-    models: Sequence[Any], encoded: Encoded, allowed: np.ndarray | None, how: str, rng: Any
-) -> list[np.ndarray | None]:
-    """What to put into each column, by row; None: nothing is known of it."""
+    models: Sequence[Any], encoded: Encoded, allowed: np.ndarray | None, how: str, rng: Any,
+    wanted: Container[Any],
+) -> list[np.ndarray | None]:  # fmt: skip
+    """What to put into each of the `wanted` columns, by row; None: nothing is known of it."""
     layout, n = encoded.layout, encoded.shape[0]
     columns = layout.columns
     if how == "draw":
         cells, _ = draw(models, encoded, allowed, rng) if n else (encoded.cells, None)
         return [
-            _constant(column, n) if column.family == "ignored" else values
+            _constant(column, n) if column.family == IGNORED else values
             for column, values in zip(columns, layout.values(cells), strict=True)
         ]
     found: list[list[np.ndarray]] = [[] for _ in columns]
     for _, answers in _answers(models, encoded, allowed):
         for j, column in enumerate(columns):
-            if column.family != "ignored":
+            if column.family != IGNORED and column.name in wanted:
                 found[j].append(getattr(distribution_of(layout, answers, j), how)())
     return [
         restored(column, np.concatenate(parts), how) if parts else _constant(column, n)
@@ -142,8 +143,8 @@ def _constant(column: Column, n: int) -> np.ndarray | None:
 
 def restored(column: Column, values: np.ndarray, how: str) -> np.ndarray:
     """Codes and numbers as cells of a column."""
-    if column.family in CODED and not (how == "mean" and column.counts_as_number):
-        return column.decode({"codes": values}, len(values))
+    if column.has_levels and not (how == "mean" and column.counts_as_number):
+        return column.decode((values,), len(values))
     if how == "mode" and column.whole:
         values = np.rint(values)
     return as_times(values, column.kind) if column.kind in ("date", "duration") else values
@@ -153,41 +154,51 @@ def _drawn(encoded: Encoded, answers: list[Given], rng: Any) -> tuple[Cells, np.
     """Rows, of which each asks one of the answers, and the component of each in it."""
     each = [answer.drawn(rng) for answer in answers]
     own = rng.randint(len(each), size=encoded.shape[0])
-    code, numbers, codes, counts = (
-        np.stack(parts)[own, np.arange(len(own))] for parts in zip(*each, strict=True)
-    )
-    layout, cells = encoded.layout, encoded.cells
-    for vector, before, j in zip(numbers.T, cells.numbers.T, layout.numbers, strict=True):
-        vector[:] = np.where(np.isnan(before), layout.columns[j].within(vector), before)
-    for vector, before, j in zip(counts.T, cells.counts.T, layout.counts, strict=True):
-        vector[:] = np.where(np.isnan(before), layout.columns[j].within(vector), before)
-    return Cells(numbers, codes.astype(np.int32), counts), code
+    code, *arrays = (np.stack(parts)[own, np.arange(len(own))] for parts in zip(*each, strict=True))
+    layout, cells = encoded.layout, encoded.layout.cells(arrays)
+    for part, before, drawn in zip(layout.parts, encoded.cells, cells, strict=True):
+        if not part.is_code:
+            for place, j in enumerate(part.columns):
+                cell, column = before[:, place], layout.columns[j]
+                within = column.within(drawn[:, place])
+                drawn[:, place] = np.where(np.isnan(cell), within, cell)
+    return cells, code
 
 
 def distribution_of(layout: Layout, answers: list[Given], j: int) -> OfColumn:
     """The distribution of a column in each row, the mean of what the answers say."""
     column = layout.columns[j]
-    shares = np.concatenate([answer.shares for answer in answers], axis=1) / len(answers)
-    if column.family in CODED:
-        place = layout.place_of_code(j)
-        parts = [a.shares @ a.blocks[_CODES].column(place)[0][0] for a in answers]
-        numbers = column.levels if column.counts_as_number else None
-        return OfLevels(sum(parts[1:], parts[0]) / len(answers), numbers)
-    if column.family == "poisson":
-        (rate,) = _side_by_side(answers, _COUNTS, layout.counts.index(j))
-        return OfCounts(shares, rate, *(column.span or (0.0, np.inf)))
-    normal = _side_by_side(answers, _NUMBERS, layout.numbers.index(j))
-    if column.family != "hurdle":
-        return number_of(column, shares, normal)
-    (levels,) = _side_by_side(answers, _CODES, layout.place_of_code(j))
-    return number_of(column, shares, normal, levels[..., 1])
+    kind = column.of_kind
+    if kind is None:
+        raise OptionError(f"column {column.name!r} is ignored by the model")
+    return kind.distribution(column, _Said(answers, layout.slots[j]))
 
 
-def _side_by_side(answers: list[Given], block: int, place: int) -> list[np.ndarray]:
-    """Parameters of one column in the components of all answers."""
-    parts = []
-    for answer in answers:
-        found = answer.blocks[block].column(place)
-        n = len(answer.shares)
-        parts.append([np.broadcast_to(each, (n, *each.shape[1:])) for each in found])
-    return [np.concatenate(each, axis=1) for each in zip(*parts, strict=True)]
+class _Said:
+    """What the components of all models say of one column."""
+
+    def __init__(self, answers: list[Given], slots: list[tuple[int, int]]):
+        self._answers, self._slots = answers, slots
+
+    @property
+    def shares(self) -> np.ndarray:
+        """Of the components of all, (n, M)."""
+        return np.concatenate([a.shares for a in self._answers], axis=1) / len(self._answers)
+
+    def of(self, slot: int = 0) -> list[np.ndarray]:
+        """The parameters that the family of a slot has in each component, (n, M, ..)."""
+        parts = []
+        for answer in self._answers:
+            n = len(answer.shares)
+            found = self._column(answer, slot)
+            parts.append([np.broadcast_to(each, (n, *each.shape[1:])) for each in found])
+        return [np.concatenate(each, axis=1) for each in zip(*parts, strict=True)]
+
+    def mixed(self, slot: int = 0) -> np.ndarray:
+        """The shares of levels in all components together, (n, levels)."""
+        parts = [a.shares @ self._column(a, slot)[0][0] for a in self._answers]
+        return sum(parts[1:], parts[0]) / len(parts)
+
+    def _column(self, answer: Given, slot: int) -> tuple[np.ndarray, ...]:
+        part, place = self._slots[slot]
+        return answer.blocks[part].column(place)

@@ -16,19 +16,18 @@ from ..io.rows import Rows, dense_rows
 from ..io.tables import Layout
 from ..losses import NLL
 from ..models.regression import Regression, begin, units_of_answers
-from ..priors import Planes
+from ..priors import Default, Planes
 from ..projections import Interior
 from ..schedules import power
 from ..targets import UNLABELLED, Numbers, labels
 from ..training import Learner, Plan, train
 from ._components import k_means
-from ._tables import TABLES, Encoded, Hider, prior_of, width
+from ._tables import Encoded, Hider, family_of_table, width
 
 HIDDEN = 0.8  # the largest share of a row's cells that training hides
 _FAR = 2.0  # how much farther apart clusters see answers than cells
 _QUIET = 0.02  # the weight of a row without an answer
 _BATCH = 64  # rows per step of a stream
-_FAMILY = TABLES["diag"]
 
 
 class Normals(NamedTuple):
@@ -53,21 +52,23 @@ class PlanesModel:
         total: float | None = None,
     ) -> PlanesModel:  # fmt: skip
         """The model where training begins: at clusters of rows and answers, and their planes."""
+        family = family_of_table(table.layout)
         rows, d = table.view(), width(table.layout)
         known = ~np.isnan(y).all(axis=1)
         shift, scale = units_of_answers(y, weights)
         far = np.nan_to_num((y - shift) / scale)
-        points = np.hstack([_FAMILY.points(rows, weights, d), _FAR * far])
+        points = np.hstack([family.points(rows, weights, d), _FAR * far])
         codes, found = k_means(points, weights * known, size, rng)
         count = max(found, 1)
-        tally = models.collect(_FAMILY, rows, labels(codes), weights, d, count)
+        tally = models.collect(family, rows, labels(codes), weights, d, count)
         alone = np.zeros(len(codes), dtype=np.int64)
 
         def together() -> Any:
-            return models.collect(_FAMILY, rows, labels(alone), weights, d, 1).features
+            return models.collect(family, rows, labels(alone), weights, d, 1).features
 
-        prior = _FAMILY.complete_prior(prior_of(1.0), rows, [(codes, weights)], float(count))
-        prior = _FAMILY.prior_of_components(prior, together, tally.features)
+        prior, _ = family.resolve_prior(Default(), False, d)
+        prior = family.complete_prior(prior, rows, [(codes, weights)], float(count))
+        prior = family.prior_of_components(prior, together, tally.features)
         mixture = models.start(tally, prior, models.ClassPrior(), "generative")
         state = begin(mixture, _rows(table, y), codes, weights * known, Planes())
         spread = float(total or max(weights.sum(), 1.0))
@@ -103,7 +104,7 @@ class PlanesModel:
         rows = table.view() if isinstance(table, Encoded) else table
         model: Regression = self.learner.model
         nothing = np.full((rows.n_rows, len(model.answer.mass)), np.nan)
-        rows = Rows((*rows.parts[:3], dense_rows(nothing)))
+        rows = Rows((*rows.parts[: len(self.layout.parts)], dense_rows(nothing)))
         parts = [model.normals(model.read(rows.take(some))) for some in chunks_of(rows, model)]
         shares, means, variances = zip(*parts, strict=True)
         return Normals(

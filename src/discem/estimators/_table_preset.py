@@ -29,7 +29,7 @@ from ._pieces import Pieces
 from ._preset import Preset
 from ._shift import Scaling
 from ._strange import Usual
-from ._tables import Encoded, layout_of, prior_of
+from ._tables import Encoded, layout_of
 from .mixture import MixtureClassifier
 
 _DENSE = 8  # components of a class in the density
@@ -224,7 +224,7 @@ class TablePreset(Answers, Preset):
         self, seed: int, size: Any = 1, tries: int = 1, covariance: str = "diag"
     ) -> MixtureClassifier:
         return self._new_mixture(
-            seed, loss="nll", n_components=size, prior=prior_of(1.0, covariance),
+            seed, loss="nll", n_components=size, prior="data",
             covariance=covariance, max_iter=tries, tol=None,
         )  # fmt: skip
 

@@ -7,21 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ..families import FAMILIES, multiply
-from ..io.columns import FAMILIES as COLUMN_FAMILIES
+from ..families import FAMILIES, Family, multiply
+from ..io.column_kinds import MISSING, column_names
 from ..io.rows import Rows, code_rows, dense_rows
-from ..io.tables import Cells, Layout, Seen
-from ..priors import Gamma, Levels, NormalBetaPrime, NormalWishart
+from ..io.tables import ALWAYS, Cells, Layout, Seen
 from ._pieces import Piece, Pieces
 
 # The family of numbers, by what is known of their covariance.
 NUMBERS = {"diag": "gaussian", "full": "normal", "tied": "tied"}
-# Every table has these three parts, of any width.
-TABLES = {
-    covariance: multiply(FAMILIES[name], FAMILIES["categorical"], FAMILIES["poisson"])
-    for covariance, name in NUMBERS.items()
-}
 
+_HAS_BASE = "poisson"  # the part that carries what no parameter has a say in, of all columns
 _COMPLETE = 0.35  # of the rows of an epoch have all their cells
 _BYTE = 256.0
 _FEWEST, _MOST = 2, 32  # patterns of hidden cells, where rows of one pattern share their work
@@ -31,12 +26,18 @@ def is_table(X: Any, families: Any) -> bool:
     """Whether the columns of X are to be looked at one by one; arrays of numbers need not be."""
     if not isinstance(families, str):
         return True
-    own = families != "auto" and families not in COLUMN_FAMILIES
+    own = families != "auto" and families not in column_names()
     if own or families == "gaussian" or sp.issparse(X):
         return False
     if families != "auto" or hasattr(X, "columns") or hasattr(X, "column_names"):
         return True
     return isinstance(X, list) and len(X) > 0 and isinstance(X[0], dict)
+
+
+def family_of_table(layout: Layout | None = None, covariance: str = "diag") -> Family:
+    """The family of the rows of a table; without a layout, of one that has no kinds of its own."""
+    parts = ALWAYS if layout is None else [part.family for part in layout.parts]
+    return multiply(*(FAMILIES[NUMBERS[covariance] if p == "gaussian" else p] for p in parts))
 
 
 class Encoded(NamedTuple):
@@ -56,23 +57,26 @@ class Encoded(NamedTuple):
 
     def take(self, rows: Any) -> Encoded:
         """Some of the rows."""
-        return self._replace(cells=Cells(*(part[rows] for part in self.cells)))
+        return self._replace(cells=Cells(part[rows] for part in self.cells))
 
     def there(self) -> np.ndarray:
         """Which cells are there, (rows, columns)."""
-        there, layout = np.zeros(self.shape, dtype=bool), self.layout
-        places = layout.numbers, layout.codes, layout.counts
-        for part, own in zip(self.cells, places, strict=True):
-            seen = part >= 0 if part.dtype.kind == "i" else ~np.isnan(part)
-            for place, j in enumerate(own):
+        there = np.zeros(self.shape, dtype=bool)
+        for part, array in zip(self.layout.parts, self.cells, strict=True):
+            seen = array >= 0 if part.is_code else ~np.isnan(array)
+            for place, j in enumerate(part.columns):
                 there[:, j] |= seen[:, place]
         return there
 
     def view(self) -> Rows:
         """In the form that the families of a table read."""
-        numbers, codes, counts = self.cells
         base = self.layout.log_base(self.cells)
-        return Rows((dense_rows(numbers), code_rows(codes), dense_rows(counts, base)))
+        bases = [base if part.family == _HAS_BASE else None for part in self.layout.parts]
+        return Rows(tuple(map(_view, self.cells, bases)))
+
+
+def _view(cells: np.ndarray, base: np.ndarray | None) -> Any:
+    return code_rows(cells) if cells.dtype.kind == "i" else dense_rows(cells, base)
 
 
 def layout_of(pieces: Pieces, families: Any, informative: bool = False) -> Layout:
@@ -87,24 +91,12 @@ def _look(piece: Piece) -> Seen:
     return Seen.look(piece.X)
 
 
-def prior_of(strength: float, covariance: str = "diag") -> tuple:
-    """The priors of a table, so many times as strong as they are by default."""
-    normal, correlated, gamma = NormalBetaPrime(), NormalWishart(), Gamma()
-    diagonal = normal._replace(
-        nu_mean=strength * normal.nu_mean, nu_variance=strength * normal.nu_variance
-    )
-    correlated = correlated._replace(nu_mean=strength * correlated.nu_mean, strength=strength)
-    return (
-        diagonal if covariance == "diag" else correlated,
-        Levels(strength=strength),
-        gamma._replace(nu=strength * gamma.nu),
-    )
-
-
 def width(layout: Layout) -> tuple:
     """The number of features, as the families of a table count them."""
     levels = tuple(int(size) for size in layout.n_levels)
-    return len(layout.numbers), levels, len(layout.counts)
+    return tuple(
+        levels if part.family == "categorical" else len(part.columns) for part in layout.parts
+    )
 
 
 class Hider(NamedTuple):
@@ -134,8 +126,7 @@ class Hider(NamedTuple):
         if layout is None:
             missing = np.nan if rows.values.dtype.kind == "f" else np.int32(-1)
             return rows._replace(values=np.where(hidden, missing, rows.values))
-        tells = np.array([role == "missing" for role in layout.code_roles], dtype=bool)
-        return _without(rows, layout, hidden, tells)
+        return _without(rows, layout, hidden, tells=True)
 
 
 def singles(rows: Rows, layout: Layout, columns: np.ndarray) -> Rows:
@@ -144,22 +135,21 @@ def singles(rows: Rows, layout: Layout, columns: np.ndarray) -> Rows:
     hidden = np.ones((times, n, len(layout.columns)), dtype=bool)
     hidden[np.arange(len(columns)), :, columns] = False
     rows = rows.take(np.tile(np.arange(n), times))
-    hidden_cells = hidden.reshape(times * n, -1)
-    return _without(rows, layout, hidden_cells, np.zeros(len(layout.codes), dtype=bool))
+    return _without(rows, layout, hidden.reshape(times * n, -1))
 
 
-def _without(rows: Rows, layout: Layout, hidden: np.ndarray, tells: np.ndarray) -> Rows:
-    """Rows whose `hidden` cells, by row and column, are missing; the codes that `tells` say so."""
-    numbers, levels, counts, *answers = rows.parts
-    gone, code = hidden[:, layout.codes], np.where(tells, np.int32(1), np.int32(-1))
-    return Rows(
-        (
-            dense_rows(np.where(hidden[:, layout.numbers], np.nan, numbers.values), numbers.base),
-            code_rows(np.where(gone, code, levels.values)),
-            dense_rows(np.where(hidden[:, layout.counts], np.nan, counts.values), counts.base),
-            *answers,
-        )
-    )
+def _without(rows: Rows, layout: Layout, hidden: np.ndarray, tells: bool = False) -> Rows:
+    """Rows whose `hidden` cells, by row and column, are missing; if it `tells`, they say so."""
+    parts = list(rows.parts)  # of a regression, there are answers, too
+    for p, part in enumerate(layout.parts):
+        gone, cells = hidden[:, part.columns], parts[p].values
+        if not part.is_code:
+            parts[p] = parts[p]._replace(values=np.where(gone, np.nan, cells))
+            continue
+        says = np.array([tells and slot == MISSING for slot in part.slots], dtype=bool)
+        code = np.where(says, np.int32(1), np.int32(-1))
+        parts[p] = code_rows(np.where(gone, code, cells))
+    return Rows(tuple(parts))
 
 
 def without_each(table: Encoded) -> tuple[Encoded, np.ndarray]:
@@ -167,7 +157,7 @@ def without_each(table: Encoded) -> tuple[Encoded, np.ndarray]:
     layout, (n, columns) = table.layout, table.shape
     cells = table.take(np.tile(np.arange(n), columns + 1)).cells
     hidden = np.repeat(np.eye(columns + 1, columns, dtype=bool), n, axis=0)
-    for part, places in zip(cells, (layout.numbers, layout.codes, layout.counts), strict=True):
-        for place, j in enumerate(places):
-            part[hidden[:, j], place] = -1 if part.dtype.kind == "i" else np.nan
+    for part, array in zip(layout.parts, cells, strict=True):
+        for place, j in enumerate(part.columns):
+            array[hidden[:, j], place] = -1 if part.is_code else np.nan
     return Encoded(cells, layout), table.there()

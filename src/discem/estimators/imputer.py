@@ -17,7 +17,7 @@ from ..io.frames import check_table
 from ..io.tables import Layout
 from ._impute import check_how, impute
 from ._options import Named, is_count
-from ._tables import Encoded, prior_of
+from ._tables import Encoded
 from ._threads import Shared, reads, writes
 from .mixture import MixtureClassifier
 
@@ -135,7 +135,6 @@ class TableImputer(Named, Shared, TransformerMixin, BaseEstimator):
             families={},
             covariance=covariance,
             loss="nll",
-            prior=prior_of(1.0, covariance),
             max_iter=self.max_iter,
             tol=self.tol,
             n_jobs=self.n_jobs,

@@ -18,9 +18,9 @@ from .._checks import demand
 from .._kinds import savable
 from ..exceptions import InputError, OptionError, warn
 from ..families import FAMILIES, Family, family_of, gaussian, normal, words
-from ..io.columns import FAMILIES as COLUMN_FAMILIES
+from ..io.column_kinds import column_names
 from ..io.labels import is_kind_of_label, plain_labels
-from ..io.tables import Cells, Layout
+from ..io.tables import Layout
 from ..models import Mixture, perturbed
 from ..schedules import held
 from . import _input
@@ -34,7 +34,16 @@ from ._folds import Split, check_cv, splits
 from ._lazy import by_partition
 from ._options import NUMBER, is_count, with_options
 from ._pieces import spreads
-from ._tables import NUMBERS, TABLES, Encoded, Hider, is_table, layout_of, singles, width
+from ._tables import (
+    NUMBERS,
+    Encoded,
+    Hider,
+    family_of_table,
+    is_table,
+    layout_of,
+    singles,
+    width,
+)
 from ._threads import reads, writes
 
 _SIZES = (1, 2, 4, 8)  # the numbers of components that "auto" compares
@@ -138,7 +147,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
 
     def _choose_family(self, X) -> Family:
         if isinstance(X, Encoded):
-            return TABLES[self.covariance]
+            return family_of_table(X.layout, self.covariance)
         named = self.families
         if named == "auto":
             named = "words" if sp.issparse(X) else "gaussian"
@@ -152,8 +161,8 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         if hasattr(self, "layout_"):
             demand(isinstance(self.layout_, Layout), "it does not know its columns")
             self.layout_.check()
-            named = family.name in [table.name for table in TABLES.values()]
-            demand(named, "its rows are not those of a table")
+            known = [family_of_table(self.layout_, each).name for each in NUMBERS]
+            demand(family.name in known, "its rows are not those of a table")
             same = len(self.layout_.columns) == self.n_features_in_
             demand(same, "its columns are not those of its table")
         else:
@@ -255,8 +264,8 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
     def _check_options(self) -> None:
         super()._check_options()
         named = self.families
-        if isinstance(named, str) and named not in ("auto", *FAMILIES, *COLUMN_FAMILIES):
-            known = sorted({"auto", *FAMILIES, *COLUMN_FAMILIES})
+        if isinstance(named, str) and named not in ("auto", *FAMILIES, *column_names()):
+            known = sorted({"auto", *FAMILIES, *column_names()})
             raise OptionError(f"families={named!r} is unknown: use one of {known}")
         if not isinstance(named, str | dict):
             raise OptionError(f"families={named!r} must be a name, or names by column")
@@ -453,8 +462,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         rows = super()._draw(drawn, rng)
         if not hasattr(self, "layout_"):
             return rows
-        numbers, codes, counts = rows
-        return self.layout_.decode(Cells(numbers, codes.astype(np.int32), counts))
+        return self.layout_.decode(self.layout_.cells(rows))
 
     def _single_columns(self, rows):
         if not hasattr(self, "layout_"):

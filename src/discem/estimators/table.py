@@ -15,6 +15,7 @@ from .._kinds import savable
 from ..exceptions import OptionError, warn
 from ..io.labels import plain_labels
 from ..losses import NLL, resolve_loss
+from ..priors import Default
 from . import _input
 from ._ask import Asks
 from ._average import (
@@ -38,7 +39,7 @@ from ._pieces import spreads
 from ._preset import ClassifierPreset
 from ._shift import Scaling
 from ._table_preset import MOST_STEPS, FittedTable, TablePreset, weights_of
-from ._tables import Encoded, Hider, prior_of
+from ._tables import Encoded, Hider
 from ._threads import reads, writes
 from .mixture import MixtureClassifier
 
@@ -357,7 +358,7 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
             "hide": 0.0 if isinstance(loss, NLL) else chosen["hide"],
             "missing": chosen["missing"],
             "covariance": chosen["covariance"],
-            "prior": prior_of(float(chosen["prior_strength"]), chosen["covariance"]),
+            "prior": Default(float(chosen["prior_strength"])),
             "max_iter": self.max_iter,
             "tol": self.tol,
             "class_weight": self.class_weight,

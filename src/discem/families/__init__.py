@@ -1,12 +1,15 @@
 """Exponential families, one a file, each with the same things in the same order.
 
-`register` is the only place that hears of a family. `docs/add-a-family.md` writes one.
+`register` is the only place that hears of a family, `register_column` of a kind of table columns.
+`docs/add-a-family.md` writes one of each.
 """
 
+from ..io.column_kinds import COLUMN_KINDS, ColumnKind, register_column
 from . import (
     bernoulli,
     categorical,
     gaussian,
+    hurdle,
     levels,
     lognormal,
     normal,
@@ -28,9 +31,11 @@ from ._family import (
 from .product import multiply
 
 __all__ = [
+    "COLUMN_KINDS",
     "FAMILIES",
     "Accepts",
     "Block",
+    "ColumnKind",
     "Family",
     "Statistics",
     "Step",
@@ -38,6 +43,7 @@ __all__ = [
     "categorical",
     "family_of",
     "gaussian",
+    "hurdle",
     "levels",
     "lognormal",
     "multiply",
@@ -45,6 +51,7 @@ __all__ = [
     "planes",
     "poisson",
     "register",
+    "register_column",
     "tied",
     "words",
 ]

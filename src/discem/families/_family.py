@@ -18,6 +18,7 @@ from .._arrays import namespace_of
 from .._checks import check_array, demand
 from .._kinds import savable
 from ..exceptions import InputError, OptionError
+from ..priors import Default
 from ..schedules import Schedule, power
 
 
@@ -365,6 +366,8 @@ class Family:
     ) -> tuple[Any, float]:
         """The prior of that name, or the one given, and the pseudo-count of each class."""
         names = self.named_priors(generative, n_features, mixed)
+        if isinstance(prior, Default):
+            prior = self.prior_of_strength(prior.strength)
         if isinstance(prior, str) and prior in names:
             return names[prior]
         if not isinstance(prior, self.priors):
@@ -381,6 +384,11 @@ class Family:
         `parts` are as for `collect`, `components` those of a class, which share its prior.
         """
         return prior
+
+    def prior_of_strength(self, strength: float) -> Any:
+        """The prior of columns in a mixture, so many times as strong as it is by default."""
+        (prior, _), *_ = self.named_priors(False, 1, True).values()
+        return prior._replace(nu=strength * prior.nu) if hasattr(prior, "nu") else prior
 
     def check_prior(self, prior: Any) -> None:
         """Refuse senseless numbers with an `OptionError`."""

@@ -241,6 +241,9 @@ class CategoricalFamily(Family):
     def named_priors(self, generative, n_features, mixed):
         return {"data": (Levels(), 1.0)}
 
+    def prior_of_strength(self, strength):
+        return Levels(strength=strength)
+
     def check_prior(self, prior):
         if prior.nu is not None and not np.all(np.asarray(prior.nu) > 0):
             raise OptionError(f"prior={prior!r}: nu must be > 0")

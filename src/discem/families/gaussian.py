@@ -15,10 +15,12 @@ import numpy as np
 from .._arrays import beside, count_true, namespace_of
 from .._checks import check_array, check_number
 from ..exceptions import OptionError
+from ..io.column_kinds import NUMBER, ColumnKind, Found, register_column
 from ..io.rows import DenseRows, dense_rows
 from ..priors import NormalBetaPrime, NormalGamma, PaperNormalGamma
 from ..projections import Check
 from . import _units
+from ._distributions import number_of
 from ._family import Accepts, Block, Family, Statistics, Step, register
 from ._inside import fractions
 from ._missing import independent
@@ -226,6 +228,12 @@ class GaussianFamily(Family):
         data = NormalBetaPrime() if mixed else NormalGamma()
         return {"data": (data, 1.0), "paper": (PaperNormalGamma(), 1.0)}
 
+    def prior_of_strength(self, strength):
+        prior = NormalBetaPrime()
+        return prior._replace(
+            nu_mean=strength * prior.nu_mean, nu_variance=strength * prior.nu_variance
+        )
+
     def check_prior(self, prior):
         if isinstance(prior, PaperNormalGamma):
             return
@@ -354,4 +362,26 @@ def _land_check(step: Step, count: Any, m: Any, v: Any, change: Change) -> tuple
     return xp.maximum(kept, _COUNT * xp.ones_like(kept)), shift, variance, short
 
 
+class GaussianColumn(ColumnKind):
+    """Numbers that no other kind knows, and dates and durations, as days."""
+
+    name = "gaussian"
+    slots = (NUMBER,)
+    turn = 60
+
+    def recognise(self, sample):
+        match sample.kind:
+            case "date":
+                return Found("dates, as days since 1970-01-01")
+            case "duration":
+                return Found("durations, as days")
+            case "number":
+                return Found("numbers")
+        return None
+
+    def distribution(self, column, said):
+        return number_of(column, said.shares, said.of())
+
+
 GAUSSIAN = register(GaussianFamily())
+register_column(GaussianColumn())

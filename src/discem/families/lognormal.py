@@ -5,13 +5,21 @@ It is the Gaussian family of ln x, and ln h(x) = -ln x is the price of the chang
 
 from __future__ import annotations
 
+from math import log
+from typing import ClassVar
+
 import numpy as np
 
+from ..io.cells import LARGEST
+from ..io.column_kinds import NUMBER, ColumnKind, Found, Slot, register_column, skewness
 from ..io.rows import dense_rows
+from ._distributions import number_of
 from ._family import Accepts, register
 from .gaussian import GaussianFamily, moments
 
+SKEWED = 1.0  # skewness of numbers whose logarithms are looked at
 _LARGEST = 300.0  # logarithms of numbers that may leave the library
+_TINY = np.finfo(np.float64).tiny  # below, a number drawn would be 0
 
 
 class LogNormalFamily(GaussianFamily):
@@ -47,4 +55,44 @@ def _logs(x: np.ndarray) -> np.ndarray:
     return np.log(np.where(x > 0, x, np.nan))
 
 
+class LogNormalColumn(ColumnKind):
+    """Positive numbers whose skewness is above `SKEWED`, and that of their logarithms nearer to 0.
+
+    A cell is its logarithm, of the Gaussian family, so that all numbers may be correlated.
+    """
+
+    name = "lognormal"
+    slots: ClassVar[tuple[Slot, ...]] = (NUMBER,)
+    turn = 50
+    takes = "numbers above 0"
+
+    def recognise(self, sample):
+        values = sample.values
+        if sample.kind != "number" or values.min() <= 0.0:
+            return None
+        skewed = skewness(values)
+        nearer = skewed > SKEWED and abs(skewness(np.log(values))) < skewed
+        return Found("positive and skewed") if nearer else None
+
+    def outside(self, values):
+        return values <= 0.0
+
+    def split(self, values):
+        return (np.log(values),)
+
+    def join(self, parts):
+        return np.exp(np.clip(parts[0], log(_TINY), log(LARGEST)))
+
+    def log_base(self, parts):
+        return -np.nansum(parts, axis=1)
+
+    def within(self, column, part):
+        values = column.clipped(LogNormalColumn.join(self, (part,)))
+        return np.log(np.maximum(values, 1.0 if column.whole else _TINY))
+
+    def distribution(self, column, said):
+        return number_of(column, said.shares, said.of(), log=True)
+
+
 LOG_NORMAL = register(LogNormalFamily())
+register_column(LogNormalColumn())

@@ -189,6 +189,10 @@ class NormalFamily(Family):
     def named_priors(self, generative, n_features, mixed):
         return {"data": (NormalWishart(), 1.0)}
 
+    def prior_of_strength(self, strength):
+        prior = NormalWishart()
+        return prior._replace(nu_mean=strength * prior.nu_mean, strength=strength)
+
     def check_prior(self, prior):
         nu = prior.nu_covariance
         positive = prior.strength > 0 if nu is None else nu > 0

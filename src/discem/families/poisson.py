@@ -12,8 +12,10 @@ from scipy.special import gammaln
 from .._arrays import beside, count_true, namespace_of
 from .._checks import check_array, check_number
 from ..exceptions import OptionError
+from ..io.column_kinds import ColumnKind, Found, Slot, register_column
 from ..io.rows import DenseRows, dense_rows
 from ..priors import Gamma
+from ._distributions import OfCounts
 from ._family import Accepts, Block, Family, Statistics, register
 from ._missing import independent
 
@@ -189,4 +191,30 @@ def _unit(block: Block) -> np.ndarray:
     return np.maximum(block.prior.rate, 1.0)
 
 
+class PoissonColumn(ColumnKind):
+    """Whole numbers from 0, of many values, that vary about as much as their mean is."""
+
+    name = "poisson"
+    slots = (Slot("poisson"),)
+    turn = 30
+    takes = "whole numbers from 0"
+
+    def recognise(self, sample):
+        if sample.kind != "number" or sample.has_few_values or not sample.is_whole:
+            return None
+        low, mean, variance = sample.values.min(), sample.values.mean(), sample.values.var()
+        return Found("counts") if low == 0 and mean / 2 <= variance <= mean * 2 else None
+
+    def outside(self, values):
+        return (values < 0.0) | (np.abs(values - np.rint(values)) > 0.0)
+
+    def log_base(self, parts):
+        return -np.nansum(gammaln(parts + 1.0), axis=1)
+
+    def distribution(self, column, said):
+        (rate,) = said.of()
+        return OfCounts(said.shares, rate, *(column.span or (0.0, np.inf)))
+
+
 POISSON = register(PoissonFamily())
+register_column(PoissonColumn())

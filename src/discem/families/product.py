@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..io.rows import Rows
+from ..priors import Default
 from ._family import Family
 
 
@@ -55,7 +56,7 @@ class ProductFamily(Family):
 
     def resolve_prior(self, prior, generative, n_features, mixed=False):
         """One prior for each factor, or their names; one name is for all."""
-        prior = (prior,) * len(self.factors) if isinstance(prior, str) else prior
+        prior = (prior,) * len(self.factors) if isinstance(prior, str | Default) else prior
         given = {"generative": generative, "mixed": mixed}
         found = [
             factor.resolve_prior(own, n_features=d, **given)

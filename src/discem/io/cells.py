@@ -105,6 +105,20 @@ def levels_of(content: Content) -> Content:
     return Content("level", codes, [*map(plain_number, found.tolist())])
 
 
+def counted(seen: Content) -> dict[Any, int]:
+    """How many cells each level has, all of them being seen."""
+    if seen.kind != "level":
+        values, counts = np.unique(seen.values, return_counts=True)
+        levels = [*map(bool if seen.kind == "bool" else plain_number, values.tolist())]
+        return dict(zip(levels, counts.tolist(), strict=True))
+    counts = np.bincount(seen.values, minlength=len(seen.levels))
+    found: dict[Any, int] = {}
+    for code in np.flatnonzero(counts).tolist():  # two codes may stand for one level
+        level = seen.levels[code]
+        found[level] = found.get(level, 0) + int(counts[code])
+    return found
+
+
 def shown(value: Any) -> str:
     """A value in a message, which is one line."""
     if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:

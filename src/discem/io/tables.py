@@ -2,34 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import gammaln
 
 from .._checks import demand
 from .._kinds import savable
 from ..exceptions import InputError, OptionError, warn
 from .cells import Content, shown
-from .columns import CODED, FAMILIES, SUPPORT, Column, merged_counts, place, seen_of
+from .column_kinds import COLUMN_KINDS, IGNORED, MISSING, ColumnKind, Slot, column_names
+from .columns import Column, merged_counts, place, seen_of
 from .frames import BACKENDS, Table, check_shape, check_table, make_table, plain_name
 
 _NAMED = 5  # columns in a warning
 
 
-class Cells(NamedTuple):
-    """A table as families can view it, every array in one piece."""
+# The families of all tables, any of which may have no column: model files know them by their order.
+ALWAYS = ("gaussian", "categorical", "poisson")
 
-    numbers: np.ndarray  # (n, dn) float64, NaN missing: gaussian; ln of lognormal and hurdle
-    codes: np.ndarray  # (n, dc) int32, -1 missing
-    counts: np.ndarray  # (n, dp) float64, NaN missing: poisson
+
+class Part(NamedTuple):
+    """The cells that one family reads, side by side."""
+
+    family: str
+    columns: list[int]  # of the table, by place
+    slots: list[Slot]
+
+    @property
+    def is_code(self) -> bool:
+        return self.family == "categorical" or any(slot.is_code for slot in self.slots)
+
+    def empty(self, n_rows: int) -> np.ndarray:
+        shape = n_rows, len(self.columns)
+        return np.empty(shape, dtype=np.int32 if self.is_code else np.float64)
+
+
+class Cells(tuple[np.ndarray, ...]):
+    """A table as families view it: an array for each of `Layout.parts`, every one in one piece."""
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """(n, dn) float64, NaN missing: of normal columns; ln of log-normal and hurdle ones."""
+        return self[0]
+
+    @property
+    def codes(self) -> np.ndarray:
+        """(n, dc) int32, -1 missing."""
+        return self[1]
+
+    @property
+    def counts(self) -> np.ndarray:
+        """(n, dp) float64, NaN missing."""
+        return self[2]
 
     @property
     def n_rows(self) -> int:
-        return self.numbers.shape[0]
+        return self[0].shape[0]
 
 
 class Seen(NamedTuple):
@@ -120,7 +152,7 @@ class Layout:
         check_shape((table.n_rows, len(table.names)))
         columns = []
         for j, (name, family) in enumerate(_given(families, table.names).items()):
-            if family == "ignored":  # and not looked at
+            if family == IGNORED:  # and not looked at
                 columns.append(Column(name, family, "given", "number", []))
             else:
                 columns.append(Column.learn(name, table.content(j), family, rare))
@@ -132,7 +164,7 @@ class Layout:
         for column in self.columns:
             counts, holes = seen.columns.get(column.name, ({}, True))
             column = replace(column, holes=column.holes or holes)
-            if column.family == "categorical" and counts is not None:
+            if column.grows and counts is not None:
                 column = column.with_levels(counts, rare)
             columns.append(column)
         return replace(self, columns=columns)
@@ -146,10 +178,10 @@ class Layout:
         columns = list(self.columns)
         for j, source in enumerate(self._sources(table)):
             column = columns[j]
-            if source is None or column.family not in CODED:
+            if source is None or not column.has_levels:
                 continue
             new = column.unknown(table.content(source))
-            if new and column.family == "bernoulli":
+            if new and not column.grows:
                 known = " and ".join(map(shown, column.levels))
                 raise InputError(
                     f"{place(column.name)} had the values {known} in the first rows, and now "
@@ -162,35 +194,54 @@ class Layout:
 
     # --- where the parts of a column are ----------------------------------------------------------
 
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """What each family reads: first those of all tables, then others that a column needs."""
+        parts = {family: Part(family, [], []) for family in ALWAYS}
+        for j, column in enumerate(self.columns):
+            for slot in self._slots_of(column):
+                part = parts.setdefault(slot.family, Part(slot.family, [], []))
+                part.columns.append(j)
+                part.slots.append(slot)
+        return tuple(parts[family] for family in (*ALWAYS, *sorted(parts.keys() - set(ALWAYS))))
+
+    @cached_property
+    def slots(self) -> list[list[tuple[int, int]]]:
+        """Of each column, where its slots are: the part, and the place in it."""
+        number = {part.family: p for p, part in enumerate(self.parts)}
+        width, found = [0] * len(self.parts), []
+        for column in self.columns:
+            own = []
+            for slot in self._slots_of(column):
+                p = number[slot.family]
+                own.append((p, width[p]))
+                width[p] += 1
+            found.append(own)
+        return found
+
+    def _slots_of(self, column: Column) -> tuple[Slot, ...]:
+        return (*column.slots, MISSING) if self._tells_missing(column) else column.slots
+
     @property
     def numbers(self) -> list[int]:
         """The column of each of the numbers."""
-        return self._part("gaussian", "lognormal", "hurdle")
-
-    @property
-    def counts(self) -> list[int]:
-        """The column of each of the counts."""
-        return self._part("poisson")
+        return self.parts[0].columns
 
     @property
     def codes(self) -> list[int]:
         """The column of each of the codes."""
-        return [j for j, _ in self._coded]
+        return self.parts[1].columns
 
     @property
-    def code_roles(self) -> list[str]:
-        """What each of the codes says: "level", "zero" (1 if positive) or "missing" (1 if so)."""
-        return [role for _, role in self._coded]
-
-    def place_of_code(self, j: int) -> int:
-        """The place of the level of a column among the codes, or of its being positive."""
-        roles = ("level", "zero")
-        return next(p for p, (k, role) in enumerate(self._coded) if k == j and role in roles)
+    def counts(self) -> list[int]:
+        """The column of each of the counts."""
+        return self.parts[2].columns
 
     @property
     def n_levels(self) -> np.ndarray:
         """How many levels each of the codes has."""
-        sizes = [len(self.columns[j].levels) if role == "level" else 2 for j, role in self._coded]
+        pairs = zip(self.parts[1].columns, self.parts[1].slots, strict=True)
+        sizes = [len(self.columns[j].levels) if slot.role == "level" else 2 for j, slot in pairs]
         return np.array(sizes, dtype=np.int64)
 
     @property
@@ -198,27 +249,12 @@ class Layout:
         """The family of each column, and why."""
         return {column.name: f"{column.family}: {column.why}" for column in self.columns}
 
-    def _part(self, *families: str) -> list[int]:
-        return [j for j, column in enumerate(self.columns) if column.family in families]
-
-    @property
-    def _coded(self) -> list[tuple[int, str]]:
-        coded = []
-        for j, column in enumerate(self.columns):
-            if column.family in CODED:
-                coded.append((j, "level"))
-            if column.family == "hurdle":
-                coded.append((j, "zero"))
-            if self._tells_missing(column):
-                coded.append((j, "missing"))
-        return coded
-
     def _tells_missing(self, column: Column) -> bool:
         return self.informative and column.holes
 
     def _takes(self, column: Column) -> bool:
         """Whether a column takes any part."""
-        return column.family != "ignored" or self._tells_missing(column)
+        return column.family != IGNORED or self._tells_missing(column)
 
     # --- rows -------------------------------------------------------------------------------------
 
@@ -232,35 +268,32 @@ class Layout:
         table = check_table(X)
         sources = self._sources(table)
         self._warn_of_columns(table, sources)
-        cells = self._room(table.n_rows)
-        places = {name: iter(part.T) for name, part in cells._asdict().items()}
+        cells = Cells(part.empty(table.n_rows) for part in self.parts)
         nothing = Content("number", np.full(table.n_rows, np.nan))
         outside = []
-        for column, source in zip(self.columns, sources, strict=True):
+        for column, source, slots in zip(self.columns, sources, self.slots, strict=True):
             content = nothing if source is None else table.content(source)
-            parts, wrong = column.encode(content)
-            for name, vector in parts.items():
-                next(places[name])[:] = vector
+            vectors, wrong = column.encode(content)
             if self._tells_missing(column):
-                next(places["codes"])[:] = content.missing
+                vectors = (*vectors, content.missing)
+            for (part, at), vector in zip(slots, vectors, strict=True):
+                cells[part][:, at] = vector
             if wrong:
                 outside.append(column)
         if outside:
             column = outside[0]
             warn(
                 f"cells of {_listed([each.name for each in outside])} are outside of what their "
-                f"columns take, as {SUPPORT[column.family]} in {column.name!r}, and count as "
-                "missing",
+                f"columns take, as {COLUMN_KINDS[column.family].takes} in {column.name!r}, and "
+                "count as missing",
                 UserWarning,
             )
         return cells
 
-    def _room(self, n_rows: int) -> Cells:
-        return Cells(
-            np.empty((n_rows, len(self.numbers))),
-            np.empty((n_rows, len(self._coded)), dtype=np.int32),
-            np.empty((n_rows, len(self.counts))),
-        )
+    def cells(self, arrays: Iterable[np.ndarray]) -> Cells:
+        """Arrays by part, as they were drawn."""
+        pairs = zip(self.parts, arrays, strict=True)
+        return Cells(a.astype(np.int32) if part.is_code else a for part, a in pairs)
 
     def _sources(self, table: Table) -> list[int | None]:
         """Where in a table each column is; None if it is not there, or need not be."""
@@ -302,14 +335,23 @@ class Layout:
             warn(f"X has columns that the model does not know: {_listed(extra)}", UserWarning)
 
     def log_base(self, cells: Cells) -> np.ndarray:
-        """The part of the density of each row in which no parameter has a say, ln h(x).
+        """The part of the density of each row in which no parameter has a say, ln h(x)."""
+        base = np.zeros(cells.n_rows)
+        for kind, part, places in self._first_slots:
+            found = kind.log_base(cells[part][:, places])
+            if found is not None:
+                base += found
+        return base
 
-        It is that of the logarithm, -ln x for each cell of a lognormal column and each positive
-        one of a hurdle column, and -ln x! for each count.
-        """
-        log = [self.columns[j].family != "gaussian" for j in self.numbers]
-        base = -np.nansum(cells.numbers[:, log], axis=1)
-        return base - np.nansum(gammaln(cells.counts + 1.0), axis=1)
+    @cached_property
+    def _first_slots(self) -> list[tuple[ColumnKind, int, list[int]]]:
+        """Of all columns of a kind, where the first slot is: the part, and places in it."""
+        places: dict[str, list[tuple[int, int]]] = {}
+        for column, slots in zip(self.columns, self.slots, strict=True):
+            if column.slots:
+                places.setdefault(column.family, []).append(slots[0])
+        kinds = [(COLUMN_KINDS[family], own) for family, own in places.items()]
+        return [(kind, own[0][0], [place for _, place in own]) for kind, own in kinds]
 
     def decode(self, cells: Cells) -> Any:
         """A table like the one that was learnt from; ignored columns have no cells.
@@ -321,22 +363,19 @@ class Layout:
 
     def values(self, cells: Cells) -> list[np.ndarray]:
         """The cells of each column as they were, see `Column.decode`."""
-        parts: list[dict[str, np.ndarray]] = [{} for _ in self.columns]
-        for j, vector in zip(self.numbers, cells.numbers.T, strict=True):
-            parts[j]["numbers"] = vector
-        for j, vector in zip(self.counts, cells.counts.T, strict=True):
-            parts[j]["counts"] = vector
-        for (j, role), vector in zip(self._coded, cells.codes.T, strict=True):
-            parts[j]["missing" if role == "missing" else "codes"] = vector
         columns = []
-        for column, part in zip(self.columns, parts, strict=True):
-            values = column.decode(part, cells.n_rows)
-            if "missing" in part:
-                values[part["missing"] == 1] = None  # NaN and NaT, where it is of such
+        for column, slots in zip(self.columns, self.slots, strict=True):
+            vectors = tuple(cells[part][:, place] for part, place in slots)
+            values = column.decode(vectors[: len(column.slots)], cells.n_rows)
+            if self._tells_missing(column):
+                values[vectors[-1] == 1] = None  # NaN and NaT, where it is of such
             columns.append(values)
         return columns
 
     # --- files ------------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def check(self) -> None:
         """Refuse what cannot have been learnt; it may come from anywhere."""
@@ -366,9 +405,9 @@ def _given(families: str | Mapping[Any, str], names: Sequence[Any]) -> dict[str 
             meant = get_close_matches(str(name), map(str, names), 1)
             hint = f"did you mean {meant[0]!r}?" if meant else f"there are: {_listed(names)}"
             raise OptionError(f"families: X has no column {key!r}; {hint}")
-        if family not in ("auto", *FAMILIES):
+        if family not in ("auto", *column_names()):
             raise OptionError(
-                f"families: {family!r} of {place(name)} is not one of {('auto', *FAMILIES)}"
+                f"families: {family!r} of {place(name)} is not one of {('auto', *column_names())}"
             )
         given[name] = family
     return given

@@ -1,0 +1,184 @@
+"""Distributions of one column, of many rows at a time: mixtures over the components of models."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import gammaln, ndtr, pdtr
+
+from ..io.columns import Column
+
+_CLIMBS = 20  # steps towards a mode
+_HALVINGS = 60  # of the range, for a quantile
+_WIDEST = 700.0  # of a logarithm whose exp is a number
+
+
+class OfLevels(NamedTuple):
+    """Levels by their codes; of numbers that were seen a few values of, the values."""
+
+    p: np.ndarray  # (n, levels)
+    levels: list[Any] | None  # None: they are no numbers
+
+    def mean(self) -> np.ndarray:
+        """E[x] of numbers; the most probable code of others, which have no mean."""
+        return self.mode() if self.levels is None else self.p @ np.array(self.levels, float)
+
+    def mode(self) -> np.ndarray:
+        """The most probable code."""
+        return self.p.argmax(axis=1)
+
+
+class OfNumbers(NamedTuple):
+    """Numbers: normal or log-normal in each component, and 0 with some probability.
+
+    What leaves the range that was seen is moved to its end.
+    """
+
+    shares: np.ndarray  # (n, M)
+    centre: np.ndarray  # (n, M)
+    variance: np.ndarray  # (n, M)
+    positive: np.ndarray | None  # (n, M) p(not 0); None: the column has no spike at 0
+    log: bool
+    low: float
+    high: float
+
+    def mean(self) -> np.ndarray:
+        """E[x]."""
+        return np.clip((self._weights() * self._moment(1)).sum(axis=1), self.low, self.high)
+
+    def variance_of(self) -> np.ndarray:
+        """E[x^2] - E[x]^2."""
+        weights = self._weights()
+        first = (weights * self._moment(1)).sum(axis=1)
+        return np.maximum((weights * self._moment(2)).sum(axis=1) - first**2, 0.0)
+
+    def mode(self) -> np.ndarray:
+        """The highest peak of the density; 0 where that is likelier than not."""
+        weights, centre = self._weights(), self.centre
+        variance = np.maximum(self.variance, 1e-300)
+        shift = variance if self.log else 0.0  # the density of x, not of ln x
+        start = self._log_density(np.moveaxis(centre - shift, 1, 0)).argmax(axis=0)
+        u = np.take_along_axis(centre - shift, start[:, None], axis=1)
+        for _ in range(_CLIMBS):  # mean shift
+            near = self._terms(u) / variance
+            u = (near * (centre - shift)).sum(axis=1, keepdims=True)
+            u /= np.maximum(near.sum(axis=1, keepdims=True), 1e-300)
+        found = self._raw(u[:, 0])
+        if self.positive is not None:
+            found = np.where(weights.sum(axis=1) < 0.5, 0.0, found)
+        return np.clip(found, self.low, self.high)
+
+    def cdf(self, x: np.ndarray) -> np.ndarray:
+        """p(cell <= x) of each row."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            u = np.log(np.maximum(x, 0.0)) if self.log else x
+            far = (u[:, None] - self.centre) / np.sqrt(self.variance)
+        below = ndtr(np.where(np.isnan(far), 0.0, far))
+        below = (self._weights() * below).sum(axis=1)
+        zero = self.zero()
+        return below if zero is None else below + zero * (x >= 0.0)
+
+    def zero(self) -> np.ndarray | None:
+        """The probability of an exact 0; None: the column has no spike there."""
+        return None if self.positive is None else 1.0 - self._weights().sum(axis=1)
+
+    def quantile(self, q: float) -> np.ndarray:
+        """The least x with p(cell <= x) >= q."""
+        return _bisected(self.cdf, q, self.low, self.high, len(self.shares))
+
+    def _weights(self) -> np.ndarray:
+        return self.shares if self.positive is None else self.shares * self.positive
+
+    def _moment(self, power: int) -> np.ndarray:
+        """E[x^power] in each component, within the range."""
+        if not self.log:
+            return self.centre if power == 1 else self.centre**2 + self.variance
+        exponent = power * self.centre + 0.5 * power**2 * self.variance
+        return np.minimum(np.exp(np.minimum(exponent, _WIDEST)), max(self.high, 1.0) ** power)
+
+    def _raw(self, u: np.ndarray) -> np.ndarray:
+        return np.exp(np.minimum(u, _WIDEST)) if self.log else u
+
+    def _terms(self, u: np.ndarray) -> np.ndarray:
+        """The density of u, (n, 1), in each component times its share, up to a factor by row."""
+        variance = np.maximum(self.variance, 1e-300)
+        with np.errstate(divide="ignore"):
+            a = np.log(self._weights()) - 0.5 * np.log(variance)
+        a = a - 0.5 * (u - self.centre) ** 2 / variance
+        return np.exp(a - a.max(axis=1, keepdims=True))
+
+    def _log_density(self, u: np.ndarray) -> np.ndarray:
+        """Ln of the density of x at places u, (places, n), up to a constant."""
+        variance = np.maximum(self.variance, 1e-300)
+        with np.errstate(divide="ignore"):
+            a = np.log(self._weights()) - 0.5 * np.log(variance)
+        found = np.empty(u.shape)
+        for place, each in enumerate(u):
+            terms = a - 0.5 * (each[:, None] - self.centre) ** 2 / variance
+            found[place] = np.logaddexp.reduce(terms, axis=1) - (each if self.log else 0.0)
+        return found
+
+
+class OfCounts(NamedTuple):
+    """Whole numbers from 0: Poisson in each component."""
+
+    shares: np.ndarray  # (n, M)
+    rate: np.ndarray  # (n, M)
+    low: float
+    high: float
+
+    def mean(self) -> np.ndarray:
+        """E[x]."""
+        return np.clip((self.shares * self.rate).sum(axis=1), self.low, self.high)
+
+    def variance_of(self) -> np.ndarray:
+        """E[x^2] - E[x]^2."""
+        first = (self.shares * self.rate).sum(axis=1)
+        return (self.shares * (self.rate + self.rate**2)).sum(axis=1) - first**2
+
+    def mode(self) -> np.ndarray:
+        """The most probable count among those next to a peak of a component."""
+        peaks = np.clip(np.floor(self.rate), self.low, self.high)
+        best, top = peaks[:, 0], np.full(len(peaks), -np.inf)
+        for peak in peaks.T:
+            for x in (peak - 1.0, peak, peak + 1.0):
+                x = np.clip(x, self.low, self.high)
+                p = self._log_p(x)
+                best, top = np.where(p > top, x, best), np.maximum(p, top)
+        return best
+
+    def cdf(self, x: np.ndarray) -> np.ndarray:
+        """p(cell <= x) of each row."""
+        return (self.shares * pdtr(np.floor(x)[:, None], self.rate)).sum(axis=1)
+
+    def quantile(self, q: float) -> np.ndarray:
+        """The least x with p(cell <= x) >= q."""
+        return np.ceil(_bisected(self.cdf, q, self.low - 0.5, self.high, len(self.shares)) - 1e-6)
+
+    def _log_p(self, x: np.ndarray) -> np.ndarray:
+        with np.errstate(divide="ignore"):
+            shares, rate = np.log(self.shares), np.log(np.maximum(self.rate, 1e-300))
+        terms = shares + x[:, None] * rate - self.rate
+        return np.logaddexp.reduce(terms, axis=1) - gammaln(x + 1.0)
+
+
+OfColumn = OfLevels | OfNumbers | OfCounts
+
+
+def number_of(
+    column: Column, shares: Any, normal: Any, positive: Any = None, log: bool = False
+) -> OfNumbers:
+    """The distribution of a column of numbers, of mean and variance in each component."""
+    low, high = column.span or (-np.inf, np.inf)
+    centre, variance = (np.broadcast_to(each, shares.shape) for each in normal)
+    return OfNumbers(shares, centre, variance, positive, log, low, high)
+
+
+def _bisected(cdf: Any, q: float, low: float, high: float, n: int) -> np.ndarray:
+    below, above = np.full(n, low), np.full(n, high)
+    for _ in range(_HALVINGS):
+        middle = below / 2.0 + above / 2.0
+        enough = cdf(middle) >= q
+        below, above = np.where(enough, below, middle), np.where(enough, middle, above)
+    return above

@@ -1,0 +1,67 @@
+"""Columns of levels: categories, and whole numbers of few values."""
+
+from __future__ import annotations
+
+from ..exceptions import InputError
+from ..io.cells import shown
+from ..io.column_kinds import LEVEL, ColumnKind, Found, Sample, common, register_column
+from ._distributions import OfLevels
+
+ROWS_PER_LEVEL = 10  # .. of whole numbers that are levels
+ROWS_OF_TEXT, WORDS = 20, 5  # from so many cells on, texts of more words than that are documents
+
+
+class CategoricalColumn(ColumnKind):
+    """Text, categories, and whole numbers of few values with many cells of each.
+
+    A level that has fewer than `rare` cells has no code: identifiers would teach nothing. If less
+    than two levels are left, the column is ignored. Columns of documents are refused.
+    """
+
+    name = "categorical"
+    slots = (LEVEL,)
+    turn = 20
+    takes = "levels"
+    has_levels = True
+
+    def recognise(self, sample):
+        if sample.kind == "level":
+            return _found(sample)
+        levels = len(sample.distinct)
+        if not (sample.kind == "number" and sample.has_few_values and sample.is_whole):
+            return None
+        if len(sample.values) < ROWS_PER_LEVEL * levels:
+            return None
+        left = common(sample.counts, sample.rare)
+        return Found(f"whole numbers, {len(left)} levels", left)
+
+    def levels_of(self, sample):
+        return common(sample.counts, sample.rare) or sorted(sample.counts)
+
+    def distribution(self, column, said):
+        return OfLevels(said.mixed(), column.levels if column.counts_as_number else None)
+
+
+def _found(sample: Sample) -> Found:
+    counts = sample.counts
+    if sample.content.is_text and _are_documents([*counts], len(sample.values)):
+        raise InputError(
+            f"{sample.where} holds text, as {shown(next(iter(counts)))}: "
+            "TextClassifier reads text, or leave the column out"
+        )
+    levels, rare = common(counts, sample.rare), sample.rare
+    if max(counts.values()) == 1 < rare:
+        return Found("every value is different", ignored=True)
+    if len(levels) < 2:
+        return Found(f"{len(levels) or 'no'} level of {rare} rows or more", ignored=True)
+    what = "text" if sample.content.is_text else "categories"
+    return Found(f"{what}, {len(levels)} levels", levels)
+
+
+def _are_documents(texts: list[str], n_cells: int) -> bool:
+    if n_cells < ROWS_OF_TEXT or 2 * len(texts) <= n_cells:
+        return False
+    return sum(len(text.split()) for text in texts) > WORDS * len(texts)
+
+
+register_column(CategoricalColumn())

@@ -11,7 +11,8 @@ import numpy as np
 from discem._arrays import beside, count_true, namespace_of
 from discem._checks import check_array, check_number
 from discem.exceptions import OptionError
-from discem.families import Accepts, Block, Family, Statistics, register
+from discem.families import Accepts, Block, ColumnKind, Family, Slot, Statistics, register
+from discem.families._missing import independent
 from discem.io.rows import dense_rows
 
 _LEAST, _MOST = 1e-200, 1e200  # the means that a step may leave
@@ -130,6 +131,9 @@ class ExponentialFamily(Family):
     def sample(self, block, codes, rng):
         return rng.exponential(block.values["mean"].T[codes])
 
+    def given(self, block, rows):
+        return independent(block, rows, block.values["mean"].T)
+
     # --- what users meet --------------------------------------------------------------------------
 
     def named_priors(self, generative, n_features, mixed):
@@ -154,6 +158,17 @@ class ExponentialFamily(Family):
 
     def example(self, codes, n_features, rng):
         return rng.exponential(0.2 + 5.0 * rng.random((codes.max() + 1, n_features))[codes])
+
+
+class Waits(ColumnKind):
+    """Columns of waiting times, which the user names."""
+
+    name = "exponential"
+    slots = (Slot("exponential"),)
+    takes = "numbers from 0"
+
+    def outside(self, values):
+        return values < 0.0
 
 
 EXPONENTIAL = register(ExponentialFamily())

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from ..exceptions import InputError
 from ..families._distributions import OfCounts, OfLevels, OfNumbers
 from ..io.cells import as_times
-from ..io.column_kinds import IGNORED
 from ..io.frames import plain_name
 from ..io.rows import dense_rows
 from ._impute import distribution
@@ -128,7 +127,7 @@ def _belief(
 def _is_known(column: Any) -> bool:
     """Whether the model has learnt anything of the column."""
     seen = column.levels if column.has_levels else column.span
-    return column.family != IGNORED and bool(seen)
+    return column.of_kind is not None and column.of_kind.has_distribution and bool(seen)
 
 
 def _wanted(columns: Sequence[Any] | None, known: list[Any]) -> list[Any]:

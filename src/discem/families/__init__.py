@@ -4,7 +4,7 @@
 `docs/add-a-family.md` writes one of each.
 """
 
-from ..io.column_kinds import COLUMN_KINDS, ColumnKind, register_column
+from ..io.column_kinds import COLUMN_KINDS, ColumnKind, Slot, register_column
 from . import (
     bernoulli,
     categorical,
@@ -37,6 +37,7 @@ __all__ = [
     "Block",
     "ColumnKind",
     "Family",
+    "Slot",
     "Statistics",
     "Step",
     "bernoulli",

@@ -125,6 +125,10 @@ class ColumnKind:
 
     # --- what a model says of a column ------------------------------------------------------------
 
+    @property
+    def has_distribution(self) -> bool:
+        return type(self).distribution is not ColumnKind.distribution
+
     def distribution(self, column: Column, said: Any) -> Any:
         """The distribution of cells that rows lack, see `families/_distributions.py`.
 

@@ -58,7 +58,7 @@ def host(state):
     if is_dataclass(state):
         named = {field.name: host(getattr(state, field.name)) for field in fields(state)}
         return replace(state, **named)
-    if isinstance(state, np.ndarray) or not hasattr(state, "to_device"):
+    if isinstance(state, np.ndarray | np.generic) or not hasattr(state, "to_device"):
         return state
     assert state.device == strict.Device("device1")
     return np.asarray(state.to_device(strict.Device("CPU_DEVICE")))
@@ -83,7 +83,7 @@ def compare(model, rows, targets, loss, projection, rho, there):
         state, judged, shortened = update(start, start.read(rows), targets, weights, rule, rho)
         state = state.averaged_in(2.0)
         scores, _ = state.averaged().scores(state.read(rows))
-        ends.append((host(state), host(scores), host(judged), shortened, state.penalty()))
+        ends.append((host(state), host(scores), host(judged), host(shortened), state.penalty()))
     for one, other in zip(*ends, strict=True):
         np.testing.assert_allclose(tiny.flat(other), tiny.flat(one), rtol=1e-9, atol=1e-12)
 

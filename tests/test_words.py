@@ -10,7 +10,8 @@ import pytest
 import tiny
 
 from discem import Check, Dirichlet, constant
-from discem.families.words import WordsFamily, distinct, expected_counts
+from discem.families._documents import distinct
+from discem.families.words import WordsFamily, expected_counts
 from discem.losses import LOSSES, NCLL
 
 

@@ -6,7 +6,7 @@ TYPE_CHECKING = False  # that of typing takes longer to import than all that is 
 if TYPE_CHECKING:
     from typing import Any
 
-    from .engines import Dask
+    from .engines import Dask, Device
     from .estimators import (
         GaussianClassifier,
         GaussianNB,
@@ -38,6 +38,7 @@ __all__ = [
     "Blend",
     "Check",
     "Dask",
+    "Device",
     "Dirichlet",
     "Gamma",
     "GaussianClassifier",
@@ -69,7 +70,7 @@ _WHERE = {
     **dict.fromkeys(["NormalGamma", "NormalWishart", "PaperNormalGamma"], ".priors"),
     **dict.fromkeys(["Check", "Interior"], ".projections"),
     **dict.fromkeys(["by_row", "constant", "inverse", "power"], ".schedules"),
-    "Dask": ".engines",
+    **dict.fromkeys(["Dask", "Device"], ".engines"),
 }  # all others are estimators
 _MODULES = ["estimators", "families", "losses", "models", "priors", "projections", "schedules"]
 

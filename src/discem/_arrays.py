@@ -25,19 +25,39 @@ def namespace_of(array: Any) -> Any:
         return np
     if hasattr(array, "__array_namespace__"):
         return array.__array_namespace__()
-    try:
-        from array_api_compat import array_namespace
-    except ImportError as error:
-        kind = type(array).__name__
-        raise InputError(f"{kind} is no standard array: pip install array-api-compat") from error
-    return array_namespace(array)
+    kind = type(array)
+    if kind not in _COMPATIBLE:
+        try:
+            from array_api_compat import array_namespace
+
+            _COMPATIBLE[kind] = array_namespace(array)
+        except (ImportError, TypeError) as error:
+            raise InputError(
+                f"{kind.__name__} is no standard array: pip install array-api-compat"
+            ) from error
+    return _COMPATIBLE[kind]
+
+
+_COMPATIBLE: dict[type, Any] = {}  # by the kind of an array, for this is asked at every turn
 
 
 def beside(host: Any, array: Any) -> Any:
-    """Numbers of the host, in the namespace and on the device of another array."""
+    """Numbers of the host, in the namespace, on the device and of the precision of another array.
+
+    Whole numbers and flags stay what they are.
+    """
     if isinstance(array, np.ndarray):
         return np.asarray(host)
-    return namespace_of(array).asarray(host, device=array.device)
+    xp = namespace_of(array)
+    own = xp.asarray(host, device=array.device)
+    if xp.isdtype(own.dtype, "real floating") and xp.isdtype(array.dtype, "real floating"):
+        return xp.astype(own, array.dtype, copy=False)
+    return own
+
+
+def here(array: Any) -> np.ndarray:
+    """An array as NumPy's, which waits for it."""
+    return array if isinstance(array, np.ndarray) else array.detach().cpu().numpy()
 
 
 def on_device(state: Any, array: Any) -> Any:
@@ -45,33 +65,44 @@ def on_device(state: Any, array: Any) -> Any:
     return mapped(lambda own: beside(own, array) if own.dtype.kind == "f" else own, state)
 
 
-def mapped(function: Callable[[np.ndarray], Any], state: Any) -> Any:
-    """What a function makes of all arrays of the host in tuples, dicts and dataclasses."""
-    if isinstance(state, np.ndarray):
+def mapped(function: Callable[[Any], Any], state: Any, kind: Any = np.ndarray) -> Any:
+    """What a function makes of all arrays of a kind in tuples, dicts and dataclasses."""
+    if isinstance(state, kind):
         return function(state)
     if isinstance(state, dict):
-        return {name: mapped(function, part) for name, part in state.items()}
+        return {name: mapped(function, part, kind) for name, part in state.items()}
+    if isinstance(state, list):
+        return [mapped(function, part, kind) for part in state]
     if isinstance(state, tuple):
-        parts = [mapped(function, part) for part in state]
+        parts = [mapped(function, part, kind) for part in state]
         return type(state)(*parts) if hasattr(state, "_fields") else tuple(parts)
     if is_dataclass(state) and not isinstance(state, type):
         names = [field.name for field in fields(state)]
-        return replace(state, **{name: mapped(function, getattr(state, name)) for name in names})
+        changed = {name: mapped(function, getattr(state, name), kind) for name in names}
+        return replace(state, **changed)
     return state
 
 
-def count_true(flags: Any) -> int:
-    """How many of the flags are set."""
+def count_true(flags: Any) -> Any:
+    """How many of the flags are set; on a device nobody waits for the answer."""
     if isinstance(flags, np.ndarray):
         return int(np.count_nonzero(flags))
     xp = namespace_of(flags)
-    return int(xp.sum(xp.astype(flags, xp.int64)))
+    return xp.sum(xp.astype(flags, xp.int64))
+
+
+def may_be_true(flags: Any) -> bool:
+    """Whether any of the flags may be set; of those on a device this is not waited for."""
+    return bool(flags.any()) if isinstance(flags, np.ndarray) else True
 
 
 def segment_sum(values: Any, first: np.ndarray) -> Any:
     """Sums over the rows of each segment; segment j is the rows from first[j] to first[j + 1]."""
     if isinstance(values, np.ndarray) and len(first) > 1:
         return np.add.reduceat(values, first[:-1], axis=0)
+    if hasattr(values, "index_add"):
+        nothing = values.new_zeros((len(first) - 1, *values.shape[1:]))
+        return nothing.index_add(0, _segments(values, first), values)
     return _by_segment(namespace_of(values).sum, values, first)
 
 
@@ -79,7 +110,15 @@ def segment_max(values: Any, first: np.ndarray) -> Any:
     """The largest of the rows of each segment."""
     if isinstance(values, np.ndarray) and len(first) > 1:
         return np.maximum.reduceat(values, first[:-1], axis=0)
+    if hasattr(values, "index_reduce"):
+        nothing = values.new_full((len(first) - 1, *values.shape[1:]), -np.inf)
+        return nothing.index_reduce(0, _segments(values, first), values, "amax")
     return _by_segment(namespace_of(values).max, values, first)
+
+
+def _segments(values: Any, first: np.ndarray) -> Any:
+    """The segment of each row, beside the rows."""
+    return beside(np.repeat(np.arange(len(first) - 1), np.diff(first)), values)
 
 
 def _by_segment(function: Any, values: Any, first: np.ndarray) -> Any:

@@ -5,18 +5,29 @@ of words as much as the products do. Here are the same compiled loops, without t
 arrays in C order, and indices that are in range.
 
 Rows are in compressed form: row i holds `values[indptr[i]:indptr[i + 1]]` in the columns `indices`.
+Arrays of PyTorch are added up where they are, by its own functions.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.sparse import _sparsetools
 
+_AT_ONCE = 1 << 28  # numbers to have in memory, on their way into a table on a device
 
-def taken(
-    values: np.ndarray, indices: np.ndarray, indptr: np.ndarray, rows: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+
+def taken(values: Any, indices: Any, indptr: Any, rows: Any) -> tuple[Any, Any, Any]:
     """Some of the rows, in that order."""
+    if not isinstance(values, np.ndarray):
+        begins = indptr[:-1][rows]
+        sizes = indptr[1:][rows] - begins
+        ends = indptr.new_zeros(len(sizes) + 1)
+        ends[1:] = sizes.cumsum(0)
+        stored = (begins - ends[:-1]).repeat_interleave(sizes)
+        stored += stored.new_ones(len(stored)).cumsum(0, dtype=stored.dtype) - 1
+        return values[stored], indices[stored], ends
     rows = np.asarray(rows)
     if rows.dtype == bool:
         rows = np.flatnonzero(rows)
@@ -28,23 +39,35 @@ def taken(
     return own[0], own[1], ends
 
 
-def add_product(
-    into: np.ndarray, values: np.ndarray, indices: np.ndarray, indptr: np.ndarray, table: np.ndarray
-) -> None:
+def add_product(into: Any, values: Any, indices: Any, indptr: Any, table: Any) -> None:
     """Add rows @ table, (n, K), to an array; all numbers are of one type."""
+    if not isinstance(values, np.ndarray):
+        from torch.nn.functional import embedding_bag
+
+        begins = indptr[:-1].to(indices.dtype)
+        into += embedding_bag(indices, table, begins, mode="sum", per_sample_weights=values)
+        return
     (n, K), u = into.shape, len(table)
     _sparsetools.csr_matvecs(n, u, K, indptr, indices, values, table.reshape(-1), into.reshape(-1))
 
 
-def add_transposed(
-    into: np.ndarray, values: np.ndarray, indices: np.ndarray, indptr: np.ndarray, table: np.ndarray
-) -> None:
+def add_transposed(into: Any, values: Any, indices: Any, indptr: Any, table: Any) -> None:
     """Add rows.T @ table, (u, K), to an array; all numbers are of one type."""
+    if not isinstance(values, np.ndarray):
+        nnz, size = len(values), max(_AT_ONCE // into.shape[1], 1)
+        rows = indptr.diff().repeat_interleave(output_size=nnz)
+        for first in range(0, nnz, size):
+            some = slice(first, first + size)
+            into.index_add_(0, indices[some], table[rows[some]] * values[some, None])
+        return
     (u, K), n = into.shape, len(table)
     _sparsetools.csc_matvecs(u, n, K, indptr, indices, values, table.reshape(-1), into.reshape(-1))
 
 
-def add_rows(table: np.ndarray, rows: np.ndarray, changes: np.ndarray, factor: float) -> None:
+def add_rows(table: Any, rows: Any, changes: Any, factor: float) -> None:
     """Add `factor * changes` to some rows of a table, in one pass."""
+    if isinstance(rows, slice):
+        table[rows] += factor * changes
+        return
     one_each, factors = np.arange(len(rows) + 1), np.full(len(rows), factor)
     add_transposed(table, factors, rows, one_each, changes)

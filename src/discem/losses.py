@@ -93,7 +93,7 @@ class SoftHinge(NamedTuple):
         lacks = (self.margin - best) / self.width + top[:, 0] + xp.log(total)
         lacks = xp.where(some, lacks, xp.full_like(lacks, -700.0))
         act = 1.0 / (1.0 + xp.exp(-xp.clip(lacks, -700.0, 700.0)))
-        classes = xp.arange(seen.scores.shape[1])[None, :]
+        classes = beside(np.arange(seen.scores.shape[1]), seen.scores)[None, :]
         right = xp.where(classes == seen.right[:, None], act[:, None], xp.zeros_like(q))
         value = self.width * xp.logaddexp(xp.zeros_like(lacks), lacks)
         return value, right - q * (act / total)[:, None]

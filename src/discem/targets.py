@@ -29,7 +29,7 @@ class Targets(NamedTuple):
     @property
     def plain(self) -> bool:
         """Whether every row has one label or none."""
-        return not self.share.size
+        return not self.share.shape[0]
 
     @property
     def certain(self) -> bool:
@@ -93,6 +93,40 @@ def soft_labels(share) -> Targets:
     return Targets(np.full(len(share), SHARED, dtype=np.int64), share)
 
 
+class Labels(NamedTuple):
+    """One label for each of n rows, all of which the model knows: nobody need look again."""
+
+    codes: Any  # (n,)
+
+    @property
+    def plain(self) -> bool:
+        """Whether every row has one label or none."""
+        return True
+
+    @property
+    def certain(self) -> bool:
+        """Whether every row has a label that the model knows."""
+        return True
+
+    @property
+    def share(self) -> Any:
+        """The shares of classes in rows that have no label: there are no such rows."""
+        return np.zeros((0, 0))
+
+    @property
+    def labelled(self) -> Any:
+        """Which rows say anything of their class: all."""
+        return self.codes >= 0
+
+    def take(self, rows: Any) -> Labels:
+        """The targets of some rows."""
+        return Labels(self.codes[rows])
+
+    def infer(self, scores: Any) -> Inferences:
+        """What scores say of rows with these targets."""
+        return infer(scores, self)
+
+
 class Numbers(NamedTuple):
     """What is known of answers that are numbers, which stand in the rows themselves.
 
@@ -139,7 +173,7 @@ def _normalized(a: Any) -> tuple[Any, Any]:
     return (top + xp.log(total))[:, 0], share / total
 
 
-Answers = Targets | Numbers
+Answers = Targets | Labels | Numbers
 
 
 # --- what scores say, of a target and without it --------------------------------------------------
@@ -159,7 +193,7 @@ class Inferences(NamedTuple):
     margin: Any  # (n,) by how much the best right class is ahead; infinite where none is wrong
 
 
-def infer(a: Any, targets: Targets) -> Inferences:
+def infer(a: Any, targets: Targets | Labels) -> Inferences:
     """Answer both questions for rows with the scores `a`, (n, K), and these targets."""
     xp = namespace_of(a)
     K = a.shape[1]

@@ -50,14 +50,14 @@ def move(
     xp, n = namespace_of(judged.weights), max(judged.weights.shape[0], 1)
     weights = beside(weights, judged.weights)
     W = judged.weights * (rho / n * weights)[:, None]
-    mean = float(xp.sum(weights)) / n
+    mean = xp.sum(weights) / n
     moves = Moves(0.0, rho * mean / rule.n, rho / rule.n, rule.projection)
     if rule.projection.damping > 0.0:
         leverage = model.leverage(batch, judged.posterior, W, moves)
         if leverage is not None:
             effect = xp.sum(xp.abs(W) * leverage, axis=1)
             W = W * rule.projection.damp(effect)[:, None]
-    moves = moves._replace(decay=float(xp.sum(W)))
+    moves = moves._replace(decay=xp.sum(W))
     return model.moved(batch, judged.posterior, W, moves)
 
 

@@ -10,12 +10,14 @@ from .dask import (
     join_targets,
     resolve_engine,
 )
+from .device import Device, resolve_device
 from .sequential import Sequential
 from .threads import Threads, count_jobs, one_thread_each, with_jobs
 
 __all__ = [
     "Dask",
     "Data",
+    "Device",
     "Done",
     "Engine",
     "Rule",
@@ -28,6 +30,7 @@ __all__ = [
     "is_skewed",
     "join_targets",
     "one_thread_each",
+    "resolve_device",
     "resolve_engine",
     "with_jobs",
 ]

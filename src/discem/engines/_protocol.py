@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -132,4 +133,42 @@ class Engine(Protocol):
 
     def score(self, model: Any, rows: Any, order: np.ndarray | None = None) -> np.ndarray:
         """The scores ``ln p(y=k, x)`` of all rows, or of those in `order`, as (n, K)."""
+        ...
+
+    def measure(
+        self, model: Any, loss: Any, data: Data, order: np.ndarray, figures: np.ndarray
+    ) -> np.ndarray:
+        """Add to the figures what a pass would see, and return the loss of each row."""
+        ...
+
+    # an engine may work on arrays that are elsewhere; a caller that takes passes of its own asks
+
+    n_jobs: int  # threads to take them with
+
+    def placed(self, state: Any) -> Any:
+        """A state where steps are taken."""
+        ...
+
+    def moved(self, data: Data) -> Data:
+        """Data there, if there is room for all of them; else as they are."""
+        ...
+
+    def fetched(self, found: Any) -> Any:
+        """What was found there, here."""
+        ...
+
+    def holding(self, data: Data) -> AbstractContextManager[Any]:
+        """Keep these data there, for as long as they are passed over."""
+        ...
+
+    def batch(self, size: int, n_rows: int) -> int:
+        """Rows per step, where a core would take so many."""
+        ...
+
+    def largest(self, rows: Any, model: Any) -> int:
+        """Rows of the largest step of a stream, when many have been seen."""
+        ...
+
+    def rows_at_once(self, rows: Any, model: Any) -> int:
+        """How many rows to work on at a time, where they are not one step after the other."""
         ...

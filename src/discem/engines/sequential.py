@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._arrays import namespace_of
 from ..figures import CORRECT, HINGE_SUM, LOSS, NCLL_SUM, NLL_SUM, ROWS, SHORTENED, WEIGHT
 from ..update import Judged, judge, update
 from ._protocol import Data, Done, Rule
@@ -14,21 +16,24 @@ from ._protocol import Data, Done, Rule
 _ALIKE = 64  # batches of a size, until they may grow
 _WIDTH = 0.1  # nats, of the turns of a loss with edges
 _AT_ONCE = 1 << 22  # visits of numbers of the model at a time
+_LARGEST = 4096  # rows of a step of a stream, when many have been seen
+_SUMMED = 1 << 17  # cells to add up at a time
+_SHARED = 4  # rows for each column to add up at a time, at least
 
 
-def add_figures(figures: np.ndarray, judged: Judged, data: Data) -> None:
+def add_figures(figures: Any, judged: Judged, data: Data) -> None:
     """Add what a batch says of its rows to the figures of a pass."""
-    seen, weights = judged.seen, data.weights
+    seen, weights, xp = judged.seen, data.weights, namespace_of(judged.losses)
     labelled = weights if data.targets.certain else weights * data.targets.labelled
     figures[ROWS] += len(weights)
     figures[LOSS] += weights @ judged.losses
-    figures[WEIGHT] += labelled.sum()
+    figures[WEIGHT] += xp.sum(labelled)
     figures[NLL_SUM] -= labelled @ seen.clamped
     figures[NCLL_SUM] += labelled @ (seen.free - seen.clamped)
-    figures[HINGE_SUM] += labelled @ np.maximum(1.0 - seen.margin, 0.0)
+    figures[HINGE_SUM] += labelled @ xp.clip(1.0 - seen.margin, 0.0, None)
     # as argmax breaks ties
     right = (seen.margin > 0.0) | ((seen.margin == 0.0) & (seen.right < seen.wrong))
-    figures[CORRECT] += labelled @ right
+    figures[CORRECT] += labelled @ xp.astype(right, labelled.dtype)
 
 
 class Part(NamedTuple):
@@ -41,9 +46,18 @@ class Part(NamedTuple):
 WHOLE = Part(0, 1)
 
 
+def feed(
+    given: Any, rows: Any, model: Any, order: Any = None, batch: int = 1, most: int = 0
+) -> Iterator[Any]:
+    """Rows, or data with these rows, some at a time: whole batches."""
+    size = rows_in_cache(rows, model)
+    return (given.take(some) for some in chunks_of(rows, order, size, batch, most))
+
+
 def take_steps(
-    state: Any, rule: Rule, t: int, data: Data, order, figures, chunk: int = 0, part: Part = WHOLE
-) -> Iterator[tuple[Any, int]]:
+    state: Any, rule: Rule, t: int, data: Data, order, figures, chunk: int = 0,
+    part: Part = WHOLE, feed: Callable = feed,
+) -> Iterator[tuple[Any, int]]:  # fmt: skip
     """Take the steps of a part of a pass, whose rows are in `order`.
 
     A step is as large, and weighs as much in the average, as its place in the whole pass says; but
@@ -54,10 +68,11 @@ def take_steps(
     if batch > 1:
         rule = rule.smoothed(_WIDTH)
     average = state.averages
-    for chosen in chunks_of(data.rows, state, order, batch, chunk):
-        rows, steps = data.take(chosen), -(-len(chosen) // batch)
+    for rows in feed(data, data.rows, state, order, batch, chunk):
+        n = len(rows.weights)
+        steps = -(-n // batch)
         place = part.place + part.of * (done // batch + np.arange(steps))
-        sizes = np.minimum(len(chosen) - batch * np.arange(steps), batch)
+        sizes = np.minimum(n - batch * np.arange(steps), batch)
         rho, shares = rule.steps(t, place, sizes)
         if part.of > 1:
             rho, shares = state.family.step_of_part(rho, part.of), part.of * shares
@@ -68,40 +83,44 @@ def take_steps(
                 state, statistics, some.targets, some.weights, rule, float(rho[step])
             )
             add_figures(figures, judged, some)
-            figures[SHORTENED] += len(some.weights) if shortened else 0.0
+            figures[SHORTENED] += len(some.weights) * (shortened > 0)
             if average:
                 state = state.averaged_in(float(shares[step]))
-        done += len(chosen)
+        done += n
         yield state, done
 
 
-def chunks_of(
-    rows: Any, model: Any, order: np.ndarray | None = None, batch: int = 1, most: int = 0
-) -> Iterator[np.ndarray]:
-    """The rows of a pass, so many at a time that they fit into the cache: whole batches."""
-    order = np.arange(rows.n_rows) if order is None else order
+def rows_in_cache(rows: Any, model: Any) -> int:
+    """How many rows to take at a time, so that they fit into the cache."""
     cells = max(rows.n_cells / max(rows.n_rows, 1), 1.0)
-    size = int(max(_AT_ONCE / (cells * model.work_per_cell), 1.0))
+    return int(max(_AT_ONCE / (cells * model.work_per_cell), 1.0))
+
+
+def chunks_of(rows: Any, order: Any, size: int, batch: int = 1, most: int = 0) -> Iterator[Any]:
+    """The rows of a pass, about so many at a time, `most` if that is less: whole batches."""
+    order = np.arange(rows.n_rows) if order is None else order
     size = max(min(size, most or size) // batch, 1) * batch
     for begin in range(0, len(order), size):
         yield order[begin : begin + size]
 
 
 def measure(
-    model: Any, loss: Any, data: Data, order: np.ndarray, figures: np.ndarray
-) -> np.ndarray:
+    model: Any, loss: Any, data: Data, order: Any, figures: Any, feed: Callable = feed
+) -> Any:
     """Add to the figures what a pass would see, and return the loss of each row."""
     losses = []
-    for chosen in chunks_of(data.rows, model, order):
-        some = data.take(chosen)
+    for some in feed(data, data.rows, model, order):
         judged = judge(loss, model, model.read(some.rows), some.targets)
         add_figures(figures, judged, some)
         losses.append(some.weights * judged.losses)
-    return np.concatenate(losses) if losses else np.zeros(0)
+    return namespace_of(losses[0]).concat(losses) if losses else np.zeros(0)
 
 
 class Sequential:
     """One batch of rows after the other, each a step."""
+
+    n_jobs = 1
+    feed = staticmethod(feed)
 
     def __repr__(self) -> str:
         return "Sequential()"
@@ -115,7 +134,8 @@ class Sequential:
             now, some = rule.grown(t + done), order[done:]
             if rule.grows and now.batch < rule.most:
                 some = some[: _ALIKE * now.batch]
-            for reached, rows in take_steps(state, now, t + done, data, some, figures, chunk):
+            steps = take_steps(state, now, t + done, data, some, figures, chunk, feed=self.feed)
+            for reached, rows in steps:
                 state = reached
                 yield Done(state, t + rule.counted(done + rows), done + rows)
             done += len(some)
@@ -124,7 +144,41 @@ class Sequential:
 
     def score(self, model, rows, order=None) -> np.ndarray:
         """The scores ``ln p(y=k, x)`` of all rows, or of those in `order`, as (n, K)."""
-        parts = [
-            model.scores(model.read(rows.take(some)))[0] for some in chunks_of(rows, model, order)
-        ]
+        parts = [model.scores(model.read(some))[0] for some in self.feed(rows, rows, model, order)]
         return np.concatenate(parts) if parts else np.empty((0, model.n_classes))
+
+    def measure(self, model, loss, data: Data, order, figures) -> np.ndarray:
+        """Add to the figures what a pass would see, and return the loss of each row."""
+        return measure(model, loss, data, order, figures, self.feed)
+
+    # --- where arrays are: here -------------------------------------------------------------------
+
+    def holding(self, data: Any) -> AbstractContextManager[Any]:
+        """Keep these data where steps are taken, for as long as they are passed over."""
+        return nullcontext()
+
+    def placed(self, state: Any) -> Any:
+        """A state where steps are taken."""
+        return state
+
+    def moved(self, data: Any) -> Any:
+        """Data where steps are taken."""
+        return data
+
+    def fetched(self, found: Any) -> Any:
+        """What was found there."""
+        return found
+
+    def rows_at_once(self, rows: Any, model: Any) -> int:
+        """How many rows to add up at a time: they stay in the cache."""
+        columns = rows.n_cells / max(rows.n_rows, 1)
+        # as many rows as columns share the work of a covariance
+        return max(int(_SUMMED / max(columns, 1e-9)), _SHARED * int(columns), 256)
+
+    def batch(self, size: int, n_rows: int) -> int:
+        """Rows per step, where a core would take so many."""
+        return size
+
+    def largest(self, rows: Any, model: Any) -> int:
+        """Rows of the largest step of a stream, when many have been seen."""
+        return _LARGEST

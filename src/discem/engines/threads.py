@@ -24,6 +24,7 @@ from ..figures import FIGURES
 from ..io.rows import copied
 from ..models import mean_of
 from ._protocol import Data, Done, Engine, Rule
+from .device import Device, resolve_device
 from .sequential import Part, Sequential, take_steps
 
 _PAYS = 2.0  # visits of a part for each number of the state, which is copied and averaged
@@ -182,9 +183,12 @@ def count_jobs(n_jobs: Any) -> int:
     return max(cpu_count() + 1 + int(n_jobs), 1)
 
 
-def with_jobs(engine: Engine, n_jobs: Any) -> Engine:
-    """An engine of so many threads; the one that is there, if it has as many."""
+def with_jobs(engine: Engine, n_jobs: Any, device: Any = None) -> Engine:
+    """An engine of so many threads, or of a device; the one that is there, if it is such."""
+    there = resolve_device(device)
+    if there is not None:
+        return engine if repr(engine) == repr(there) else there
     jobs = count_jobs(n_jobs)
-    if jobs == getattr(engine, "n_jobs", 1):
+    if jobs == engine.n_jobs and not isinstance(engine, Device):
         return engine
     return Threads(jobs) if jobs > 1 else Sequential()

@@ -44,7 +44,6 @@ from ._threads import lent, reads, writes
 from ._views import History
 
 PROJECTIONS: dict[str, Any] = {"interior": Interior(), "check": Check()}
-_LARGEST = 4096  # rows per step of a stream, when many have been seen
 _HELD_OUT = 0.1  # of the labelled rows, to stop by
 AUTO_DAMPING = 0.05  # of automatic steps, which are large at first and become small
 _STEPS, _LARGEST_BATCH = 256, 256  # of an epoch on workers, and the rows of one
@@ -115,6 +114,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
     class_weight: Any = None
     callback: Any = None
     n_jobs: Any = None
+    device: Any = None
     engine: Any = None
     random_state: Any = None
     verbose: Any = 0
@@ -391,7 +391,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
             loss=loss,
             n=self._spread(self._seen),
             projection=self._resolve_projection(loss, caution=0.0),  # a new class is in a hurry
-            most=_LARGEST if self.batch_size == "auto" and self._known_family().whole else 0,
+            most=learner.engine.largest(batch.rows, learner.state) if self._grows() else 0,
         )
         self._watch_order(batch.targets.codes[order])
         learner.batch(Data(batch.rows, batch.targets, batch.weights / self._weight_unit), order)
@@ -514,13 +514,15 @@ class GenerativeClassifier(Joint, BaseEstimator):
         elif of_rows:
             step = step.schedule
         projection = self._resolve_projection(loss)
-        size = self.batch_size
+        size, engine = self.batch_size, with_jobs(Sequential(), self.n_jobs, self.device)
         if size == "auto":  # where a schedule is given, the paper's algorithm is meant
             of_rows = of_rows and not isinstance(projection, Check)
             size = self._auto_batch(batch) if of_rows else 1
+            if of_rows and not family.whole:  # others begin with few, see `_grows`
+                size = engine.batch(size, batch.n_given)
         rule = Rule(loss, projection, step, self._spread(total), int(size), by_row=of_rows)
         data = Data(batch.rows, batch.targets, batch.weights / unit)
-        learner = best_start(states, rule, data, with_jobs(Sequential(), self.n_jobs))
+        learner = best_start(states, rule, data, engine)
         for name in self._of_input:
             if hasattr(self, name):
                 delattr(self, name)
@@ -546,6 +548,10 @@ class GenerativeClassifier(Joint, BaseEstimator):
         if batch.whole is None or not batch.family.whole:
             return size
         return max(size, min(batch.n_given // _STEPS, _LARGEST_BATCH))
+
+    def _grows(self) -> bool:
+        """Whether batches of a stream become larger, when many rows have been seen."""
+        return self.batch_size == "auto" and self._known_family().whole
 
     def _takes_whole(self, batch: Batch) -> bool:
         """Whether training takes steps of all rows at once, with a line search: rows are few."""

@@ -45,6 +45,10 @@ n_jobs : int or None, default=None
     of the rows of an epoch, then their models are averaged: a result close to that of one thread,
     and always the same for as many. Few rows stay on one thread, and so does a small batch of
     `partial_fit`. It takes the memory of as many models and two more.
+device : None, "cpu", "auto", str, torch.device or Device, default=None
+    Where arrays are: None and "cpu" are NumPy; "cuda" and other devices of PyTorch train and
+    predict there, in double precision unless `Device` says otherwise; "auto" is the GPU, if there
+    is one. The model comes back as if it had been trained here.
 engine : None, "dask" or Dask, default=None
     Where `fit` runs: None is here, on `n_jobs` threads. `Dask(client)` is on the workers of a
     cluster, which also read collections of dask: arrays, data frames, series and bags. "dask" is

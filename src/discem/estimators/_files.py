@@ -196,7 +196,7 @@ def _fields_of(value: Any) -> dict[str, Any]:
     if isinstance(value, BaseEstimator):
         # no code in files, nor where a model was trained
         params = value.get_params(deep=False)
-        params |= dict.fromkeys({"callback", "engine"} & params.keys())
+        params |= dict.fromkeys({"callback", "device", "engine"} & params.keys())
         if not is_count(params.get("cv")):  # nor the rows that it was judged by
             params.pop("cv", None)
         if isinstance(params.get("families"), Mapping):  # by columns, whose names stand in files
@@ -234,6 +234,7 @@ def _put_together(kind: str, fields: dict[str, Any]) -> Any:
     gone = _GONE - set(made._get_param_names())
     estimator = made(**{name: params[name] for name in params.keys() - gone})
     demand(params.get("callback") is None, "it holds a callback")
+    demand(params.get("device") is None, "it wants a device")
     for name, value in fields["fitted"].items():
         demand(name in estimator._attributes, f"a {kind} has no attribute {name!r}")
         setattr(estimator, name, value)

@@ -51,6 +51,7 @@ class Joint(Adapts, Plots, Named, Shared, _input.Classifier):
     unlabelled_weight: Any = "auto"  # an option of those that can do better
     learner_: Learner
     n_jobs: Any
+    device: Any
     _prior_shift: np.ndarray
     _runs: LabelRuns | None = None  # of a stream
 
@@ -79,8 +80,8 @@ class Joint(Adapts, Plots, Named, Shared, _input.Classifier):
         return self._engine().score(self.learner_.model, rows)
 
     def _engine(self) -> Engine:
-        """What runs the model now: a file may have brought it, and `n_jobs` may have changed."""
-        return with_jobs(self.learner_.engine, self.n_jobs)
+        """What runs the model now: a file may have brought it, and options may have changed."""
+        return with_jobs(self.learner_.engine, self.n_jobs, self.device)
 
     @by_partition(n_classes)
     @reads

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from .._checks import NUMBER
-from ..engines import count_jobs, resolve_engine
+from ..engines import count_jobs, resolve_device, resolve_engine
 from ..exceptions import OptionError, UnknownOptionError
 
 Estimator = TypeVar("Estimator", bound=type)
@@ -50,6 +50,8 @@ def check_common_options(estimator) -> None:
     if callback is not None and not callable(callback):
         raise OptionError(f"callback={callback!r} must be None or a function of (model, record)")
     count_jobs(estimator.n_jobs)
+    if resolve_device(estimator.device) and resolve_engine(estimator.engine):
+        raise OptionError("device and engine do not go together: rows are here, or on workers")
     resolve_engine(estimator.engine)
     try:
         check_random_state(estimator.random_state)

@@ -11,7 +11,7 @@ from .. import models
 from .._checks import check_count, demand
 from .._kinds import savable
 from ..engines import Data, Rule, Sequential, with_jobs
-from ..engines.sequential import chunks_of
+from ..engines.sequential import feed
 from ..io.rows import Rows, dense_rows
 from ..io.tables import Layout
 from ..losses import NLL
@@ -105,7 +105,7 @@ class PlanesModel:
         model: Regression = self.learner.model
         nothing = np.full((rows.n_rows, len(model.answer.mass)), np.nan)
         rows = Rows((*rows.parts[: len(self.layout.parts)], dense_rows(nothing)))
-        parts = [model.normals(model.read(rows.take(some))) for some in chunks_of(rows, model)]
+        parts = [model.normals(model.read(some)) for some in feed(rows, rows, model)]
         shares, means, variances = zip(*parts, strict=True)
         return Normals(
             np.concatenate(shares), np.concatenate(means, 1), np.concatenate(variances, 1)

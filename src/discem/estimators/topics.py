@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._checks import check_plain, demand
 from .._kinds import savable
 from ..engines import Data, Rule, Sequential, with_jobs
-from ..engines.sequential import chunks_of
+from ..engines.sequential import feed
 from ..exceptions import InputError, OptionError
 from ..families._counts import draw_lengths, typical_length
 from ..io.bag import Bag, as_documents
@@ -265,7 +265,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         total = float(batch.weights.sum())
         size = self._auto_batch(batch) if self.batch_size == "auto" else int(self.batch_size)
         rule = Rule(NLL(), self._resolve_projection(NLL()), step, total, size, by_row=True)
-        em = Learner(state, rule, with_jobs(Sequential(), self.n_jobs))
+        em = Learner(state, rule, with_jobs(Sequential(), self.n_jobs, self.device))
         data = Data(batch.rows, batch.targets, batch.weights * n / total)
         for _ in range(_WARM):
             em.learn(data, rng.permutation(chosen))
@@ -301,7 +301,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         """
         rows = self._rows(X)
         model = self.learner_.model
-        parts = [model.proportions(rows.take(some)) for some in chunks_of(rows, model)]
+        parts = [model.proportions(some) for some in feed(rows, rows, model)]
         scores, share = map(np.concatenate, zip(*parts, strict=True))
         p = softmax(scores * self.temperature_ + self._prior_shift, axis=1)
         return (p[:, :, None] * share).reshape(len(p), -1)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import _sparse
+from .._arrays import namespace_of
 
 _SPARSE = 200  # a stored word costs so many times more to sort than a word of the vocabulary
 
@@ -23,13 +24,14 @@ _SPARSE = 200  # a stored word costs so many times more to sort than a word of t
 class Documents:
     """The documents of a batch, over the words that they have."""
 
-    def __init__(self, values: np.ndarray, place: np.ndarray, indptr: np.ndarray, words: Any):
+    def __init__(self, values: Any, place: Any, indptr: Any, words: Any, n_words: int):
         self.values = values  # (nnz,) how often each stored word occurs
         self.place = place  # (nnz,) which of `words` it is
         self.indptr = indptr  # (n + 1,) where each document begins
-        self.words = words  # (u,) which of the vocabulary these are
-        self.within: tuple[Any, np.ndarray] | None = None  # larger batch; which of its words
-        self._heard: tuple[np.ndarray, Documents] | None = None
+        self.words = words  # (u,) which of the vocabulary these are; a slice: all
+        self.n_words = n_words  # u
+        self.within: tuple[Any, Any] | None = None  # larger batch; which of its words
+        self._heard: tuple[Any, Documents] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -42,52 +44,75 @@ class Documents:
         return self.values.dtype
 
     @functools.cached_property
-    def lengths(self) -> np.ndarray:
+    def lengths(self) -> Any:
         """Words of each document, (n,)."""
-        found, words = np.zeros((self.n_rows, 1)), np.ones((len(self.words), 1))
-        values = self.values.astype(np.float64, copy=False)
+        found, words = self._zeros((self.n_rows, 1)), self._zeros((self.n_words, 1)) + 1.0
+        values = self._xp.astype(self.values, found.dtype, copy=False)
         _sparse.add_product(found, values, self.place, self.indptr, words)
         return found[:, 0]
 
-    def product(self, table: np.ndarray, power: int = 1) -> np.ndarray:
+    def product(self, table: Any, power: int = 1) -> Any:
         """The counts, to some power, times a table of the words, (u, K): a row a document."""
-        found = np.zeros((self.n_rows, table.shape[1]), dtype=self.dtype)
+        found = self._zeros((self.n_rows, table.shape[1]), self.dtype)
         values = self.values if power == 1 else self.values**power
         _sparse.add_product(found, values, self.place, self.indptr, table)
         return found
 
-    def sums(
-        self, weights: np.ndarray, purpose: str, beside: np.ndarray | None = None
-    ) -> np.ndarray:
+    def sums(self, weights: Any, purpose: str, beside: Any = None) -> Any:
         """Sums over the documents of weights, (n, K), times counts: (u, K).
 
         What is `beside` is added. They are in memory that is the caller's until it is used again.
         """
-        found = space((len(self.words), weights.shape[1]), purpose, self.dtype)
+        found = space((self.n_words, weights.shape[1]), purpose, self.values)
         found[...] = 0.0 if beside is None else beside
-        weights = np.ascontiguousarray(weights, dtype=self.dtype)
+        weights = self._xp.asarray(weights, dtype=self.dtype)
+        if isinstance(weights, np.ndarray):
+            weights = np.ascontiguousarray(weights)
         _sparse.add_transposed(found, self.values, self.place, self.indptr, weights)
         return found
 
-    def only(self, weights: np.ndarray, least: float) -> tuple[np.ndarray, Documents]:
+    @property
+    def _xp(self) -> Any:
+        return namespace_of(self.values)
+
+    def _zeros(self, shape: tuple[int, int], dtype: Any = None) -> Any:
+        dtype = self._xp.float64 if dtype is None else dtype
+        return self._xp.zeros(shape, dtype=dtype, device=self.values.device)
+
+    def only(self, weights: Any, least: float) -> tuple[Any, Documents]:
         """The documents that have a weight above `least`, and which they are.
 
         After some epochs few have anything to teach.
         """
         if self._heard is None:
             n = self.n_rows
-            there = np.flatnonzero(np.abs(weights).max(axis=1) > least)
+            (there,) = self._xp.nonzero(self._xp.max(self._xp.abs(weights), axis=1) > least)
             if n == 1 or 2 * len(there) > n:
-                return np.arange(n), self
+                return slice(None), self
             self._heard = there, self._some(there)
         return self._heard
 
-    def _some(self, there: np.ndarray) -> Documents:
+    def _some(self, there: Any) -> Documents:
         values, place, ends = _sparse.taken(self.values, self.place, self.indptr, there)
-        own, place = distinct(place, len(self.words))
-        some = Documents(values, place, ends, self.words[own])
+        own, words, u = slice(None), self.words, self.n_words
+        if not isinstance(words, slice):
+            own, place = distinct(place, u)
+            words, u = words[own], len(own)
+        some = Documents(values, place, ends, words, u)
         some.within = weakref.ref(self), own  # which lives as long as the step
         return some
+
+
+def documents(rows: Any, n_words: int) -> Documents:
+    """The documents of a batch of rows.
+
+    On a device they are over all words there are: to work on a whole table is nothing there, and
+    to look which words a large batch has takes longer.
+    """
+    if not isinstance(rows.values, np.ndarray):
+        return Documents(*rows, slice(None), n_words)
+    words, place = distinct(rows.indices, n_words)
+    return Documents(rows.values, place, rows.indptr, words, len(words))
 
 
 def distinct(indices: np.ndarray, n_words: int) -> tuple[np.ndarray, np.ndarray]:
@@ -105,15 +130,22 @@ def distinct(indices: np.ndarray, n_words: int) -> tuple[np.ndarray, np.ndarray]
 _room = threading.local()
 
 
-def take_rows(table: np.ndarray, rows: np.ndarray, purpose: str) -> np.ndarray:
+def take_rows(table: Any, rows: Any, purpose: str) -> Any:
     """Some rows of a table, in memory that is the caller's until it is used for that again."""
-    out = space((len(rows), table.shape[1]), purpose, table.dtype)
+    if isinstance(rows, slice):
+        return table[rows]
+    out = space((len(rows), table.shape[1]), purpose, table)
     return np.take(table, rows, axis=0, out=out, mode="clip")  # mode="raise" copies once more
 
 
-def found_once(
-    table: np.ndarray, batch: Documents, find: Callable[[str], np.ndarray]
-) -> np.ndarray:
+def column_sums(table: Any) -> Any:
+    """Sums of the columns; as a product they take less time here."""
+    if not isinstance(table, np.ndarray):
+        return table.sum(dim=0)
+    return np.ones(len(table), dtype=table.dtype) @ table
+
+
+def found_once(table: Any, batch: Documents, find: Callable[[str], Any]) -> Any:
     """Numbers of the words of a batch, which `find` finds once until the table changes.
 
     Those of some documents of the batch are taken from it. `find` is told what memory to use.
@@ -131,7 +163,7 @@ def found_once(
     return find("some found")
 
 
-def _is_of(held: dict[str, Any], table: np.ndarray, batch: Documents | None) -> bool:
+def _is_of(held: dict[str, Any], table: Any, batch: Documents | None) -> bool:
     return bool(held) and held["table"]() is table and held["batch"]() is batch
 
 
@@ -140,10 +172,12 @@ def forget() -> None:
     _room.held = {}
 
 
-def space(shape: tuple[int, int], purpose: str, dtype: Any = np.float64) -> np.ndarray:
-    """Memory of that shape."""
+def space(shape: tuple[int, int], purpose: str, like: Any) -> Any:
+    """Memory of that shape, where other numbers are, and for such as precise."""
+    if not isinstance(like, np.ndarray):  # devices use memory again by themselves
+        return like.new_empty(shape)
     held, size = getattr(_room, purpose, None), shape[0] * shape[1]
-    if held is None or held.size < size or held.dtype != dtype:
-        held = np.empty(size + size // 4, dtype=dtype)
+    if held is None or held.size < size or held.dtype != like.dtype:
+        held = np.empty(size + size // 4, dtype=like.dtype)
         setattr(_room, purpose, held)
     return held[:size].reshape(shape)

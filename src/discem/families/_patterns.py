@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import beside, namespace_of, segment_sum
+from .._arrays import beside, here, namespace_of, segment_sum
 
 _AT_ONCE = 1 << 22  # numbers of inverses to keep at a time
 
@@ -75,10 +75,11 @@ class Grouped(NamedTuple):
         return segment_sum(numbers, first)
 
 
-def group(values: np.ndarray, shift: Any, scale: Any, farthest: float, base: Any = None) -> Grouped:
+def group(values: Any, shift: Any, scale: Any, farthest: float, base: Any = None) -> Grouped:
     """Group the rows of a table in units of its columns; a column without a scale is not there."""
     xp = namespace_of(shift)
-    there, first, place, row = _arrange(np.isnan(values))
+    missing = namespace_of(values).isnan(values)
+    there, first, place, row = _arrange(here(missing))
     varies = xp.isfinite(scale)
     factor = xp.where(varies, 1.0 / scale, xp.zeros_like(scale))
     units = (beside(values, shift) - shift) * factor

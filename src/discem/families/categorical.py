@@ -12,7 +12,14 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from .._arrays import beside, count_true, namespace_of, segment_max, segment_sum
+from .._arrays import (
+    beside,
+    count_true,
+    may_be_true,
+    namespace_of,
+    segment_max,
+    segment_sum,
+)
 from .._checks import check_array, check_number, demand
 from ..exceptions import InputError, OptionError
 from ..io.rows import CodeRows, code_rows
@@ -55,10 +62,14 @@ class CategoricalFamily(Family):
             dense.reshape(-1)[(begins + first[:-1] + codes)[known]] = 1.0
             return Statistics(dense, None, None)
         if L <= _MANY or xp is not np:
+            share = block.values["share"]
+            codes = beside(codes, share)
             column = np.repeat(np.arange(len(sizes)), sizes)
-            level = np.arange(int(first[-1])) - first[:-1][column]
-            hot = codes[:, column] == level.astype(codes.dtype)
-            return Statistics(beside(hot.astype(np.float64), block.values["share"]), None, None)
+            level = beside(
+                np.arange(L, dtype=np.int32) - first[:-1][column].astype(np.int32), codes
+            )
+            hot = xp.take(codes, beside(column, codes), axis=1) == level[None, :]
+            return Statistics(xp.astype(hot, share.dtype), None, None)
         known = (codes >= 0) & (codes < sizes)
         ends = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
         place = (codes + first[:-1])[known]
@@ -97,7 +108,7 @@ class CategoricalFamily(Family):
         step_of = (gain - total * p) / new
         worst, most = segment_max(-step_of / p, first), projection.most_lost
         over = worst > most
-        if xp.any(over):
+        if may_be_true(over):
             one = xp.ones_like(worst)
             f = xp.where(over, most / xp.where(over, worst, one), one)
             step_of = step_of * self._of_levels(block, f)

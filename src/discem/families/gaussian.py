@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import beside, count_true, namespace_of
+from .._arrays import beside, count_true, may_be_true, namespace_of
 from .._checks import check_array, check_number
 from ..exceptions import OptionError
 from ..io.column_kinds import NUMBER, ColumnKind, Found, register_column
@@ -328,7 +328,7 @@ def _land_inside(step: Step, count: Any, m: Any, v: Any, change: Change) -> tupl
     shift = change.sum / kept
     variance = (count * v + change.square) / kept - shift * shift
     short = ~((new >= keep * count) & (variance >= keep * v))
-    if xp.any(short):
+    if may_be_true(short):
         f = fractions(
             step.projection.share, change.count / count, change.sum / (count * xp.sqrt(v)),
             change.square / (count * v),

@@ -15,9 +15,9 @@ import scipy.sparse as sp
 
 from .._checks import check_array, check_number, demand
 from . import _levels
+from ._documents import distinct
 from ._family import Block, register
 from .categorical import CATEGORICAL, CategoricalFamily
-from .words import distinct
 
 _LEAST = 1e-250  # the smallest share that a step may leave
 _FOLDED = 1e-4  # a smaller scale is folded into the shares, before digits are lost

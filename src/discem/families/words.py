@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._arrays import count_true, may_be_true, namespace_of
 from .._checks import check_array, check_number, check_weight, demand
 from .._sparse import add_rows
 from ..exceptions import OptionError
@@ -24,7 +25,15 @@ from ..priors import Dirichlet
 from ..projections import Check
 from ..schedules import constant
 from . import _counts
-from ._documents import Documents, distinct, forget, found_once, space, take_rows
+from ._documents import (
+    Documents,
+    column_sums,
+    documents,
+    forget,
+    found_once,
+    space,
+    take_rows,
+)
 from ._family import Accepts, Block, Family, Step, register
 
 _EAGER = 10.0  # a step is so many documents of the start, which is to be outweighed soon
@@ -54,39 +63,41 @@ class WordsFamily(Family):
         return rows._replace(values=values.astype(np.float32))
 
     def read(self, block, rows: SparseRows):
-        words, place = distinct(rows.indices, len(block.fixed["alpha"]))
-        return Documents(rows.values, place, rows.indptr, words)
+        return documents(rows, block.fixed["alpha"].shape[0])
 
-    def cells(self, block: Block, batch: Documents) -> np.ndarray:
+    def cells(self, block: Block, batch: Documents) -> Any:
         """The expected counts of the words of a batch, (u, K), as precise as its counts are.
 
         They are not the caller's to change, and gone when the block has moved.
         """
         count, lazy = block.values["count"], block.lazy
+        xp = namespace_of(count)
 
-        def find(room: str) -> np.ndarray:
+        def find(room: str) -> Any:
             rows = take_rows(count, batch.words, "rows")
-            cells = np.multiply(rows, lazy["scale"], out=space(rows.shape, room, batch.dtype))
+            cells = xp.multiply(rows, lazy["scale"], out=space(rows.shape, room, batch.values))
             cells += lazy["gamma"] * self._pseudo_counts(block, batch)
-            single = cells.dtype != np.float64
-            if single and cells.min(initial=1.0) < _TINY:  # to look is quicker than to change
-                np.maximum(cells, _TINY, out=cells)
-            return cells
+            if cells.dtype == xp.float64:
+                return cells
+            if isinstance(cells, np.ndarray) and cells.min(initial=1.0) >= _TINY:
+                return cells  # to look is quicker than to change
+            return xp.clip(cells, _TINY, None, out=cells)
 
         return found_once(count, batch, find)
 
     def _pseudo_counts(self, block: Block, batch: Documents) -> Any:
         """Of the words of a batch: one number where all are the same, which is quicker to add."""
         alpha = block.fixed["alpha"][batch.words]
-        alike = alpha.size and (alpha == alpha[0]).all()
+        alike = isinstance(alpha, np.ndarray) and alpha.size and (alpha == alpha[0]).all()
         return float(alpha[0]) if alike else alpha[:, None]
 
     def scores(self, block, batch: Documents):
         cells = self.cells(block, batch)
-        logs = np.log(cells, out=space(cells.shape, "logs", cells.dtype))
+        xp = namespace_of(cells)
+        logs = xp.log(cells, out=space(cells.shape, "logs", cells))
         # classes in rows: sums over a few of them are then sums of long arrays
-        even = np.log(block.values["total"])[:, None] * batch.lengths
-        return np.subtract(batch.product(logs).T, even).T
+        even = xp.log(block.values["total"])[:, None] * batch.lengths
+        return xp.subtract(batch.product(logs).T, even).T
 
     def expected(self, block, batch: Documents, weights, least=0.0):
         there, batch = batch.only(weights, least)
@@ -97,13 +108,14 @@ class WordsFamily(Family):
 
         So a component of next to no mass may be given its first document.
         """
-        found = np.zeros_like(weights)
+        xp = namespace_of(weights)
+        found = xp.zeros_like(weights)
         there, batch = batch.only(weights, least)
-        weights, lengths = np.abs(weights[there]), batch.lengths[:, None]
+        weights, lengths = xp.abs(weights[there]), batch.lengths[:, None]
         after = batch.sums(weights, "after", self.cells(block, batch))
         even = lengths**2 / (block.values["total"] + weights * lengths)
-        squares = batch.product(np.reciprocal(after, out=after), power=2)
-        found[there] = np.maximum(squares - even, 0.0)
+        squares = batch.product(xp.reciprocal(after, out=after), power=2)
+        found[there] = xp.astype(xp.clip(squares - even, 0.0, None), found.dtype, copy=False)
         return found
 
     def moved(self, block, found, step: Step):
@@ -112,27 +124,28 @@ class WordsFamily(Family):
         Decay and prior act on all words at once, and first.
         """
         (batch, sums), lazy, values = found, block.lazy, block.values
+        xp, decay, pull = namespace_of(sums), float(step.decay), float(step.pull)
         check, keep, share = isinstance(step.projection, Check), 1.0, step.projection.most_lost
         cells = self.cells(block, batch)
-        if step.decay != 0.0:
-            keep -= min(step.decay, 1.0 - 1e-12 if check else share)
+        if decay != 0.0:
+            keep -= min(decay, 1.0 - 1e-12 if check else share)
             if lazy["scale"] * keep < _FOLDED:
                 _fold(block)
                 forget()
-        scale, gamma = lazy["scale"] * keep, lazy["gamma"] * keep + step.pull
-        if check:
+        scale, gamma = lazy["scale"] * keep, lazy["gamma"] * keep + pull
+        if check:  # rounding must leave something
             rows = take_rows(values["count"], batch.words, "rows")
-            least = -(1.0 - 1e-15) * np.maximum(rows * scale, 0.0)  # rounding must leave something
+            least = -(1.0 - 1e-15) * xp.clip(rows * scale, 0.0, None)
         else:
-            least = np.multiply(cells, -share * keep, out=space(cells.shape, "least", cells.dtype))
-            least -= share * step.pull * self._pseudo_counts(block, batch)
+            least = xp.multiply(cells, -share * keep, out=space(cells.shape, "least", cells))
+            least -= share * pull * self._pseudo_counts(block, batch)
         short, shortened = sums < least, 0
-        if short.any():
-            shortened = int(np.count_nonzero(short.any(axis=0)))
-            sums = np.maximum(sums, least, out=least)
-        total = values["total"] * keep + step.pull * lazy["alpha_total"]
-        total = np.maximum(total + np.ones(len(sums), dtype=sums.dtype) @ sums, 1e-16 * total)
-        changes = space(sums.shape, "changes")
+        if may_be_true(short):
+            shortened = count_true(xp.any(short, axis=0))
+            sums = xp.maximum(sums, least, out=least)
+        total = values["total"] * keep + pull * lazy["alpha_total"]
+        total = xp.maximum(total + column_sums(sums), 1e-16 * total)
+        changes = space(sums.shape, "changes", values["count"])
         changes[...] = sums
         forget()
         # written at once, so that an interruption finds a whole state

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +30,7 @@ class DenseRows(NamedTuple):
     @property
     def n_cells(self) -> int:
         """Stored cells of all rows."""
-        return self.values.size
+        return prod(self.values.shape)
 
     def take(self, chosen: Any) -> DenseRows:
         """Some of the rows."""
@@ -52,7 +53,7 @@ class CodeRows(NamedTuple):
     @property
     def n_cells(self) -> int:
         """Stored cells of all rows."""
-        return self.values.size
+        return prod(self.values.shape)
 
     def take(self, chosen: Any) -> CodeRows:
         """Some of the rows."""
@@ -77,7 +78,7 @@ class SparseRows(NamedTuple):
     @property
     def n_cells(self) -> int:
         """Stored cells of all rows."""
-        return self.values.size
+        return prod(self.values.shape)
 
     def take(self, chosen: Any) -> SparseRows:
         """Some of the rows; a slice of them is a view."""

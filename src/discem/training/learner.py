@@ -12,7 +12,6 @@ import numpy as np
 from .._checks import check_count, check_plain, demand
 from .._kinds import savable
 from ..engines import Data, Engine, Rule, Sequential
-from ..engines.sequential import measure
 from ..figures import FIGURES, ROWS, SHORTENED, WEIGHT
 from ..io.rows import copied, owned
 from ..models import Mixture
@@ -205,7 +204,7 @@ class Learner:
     def _measure(self, data: Data, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Figures of all rows in `order`, and the loss of each."""
         figures = np.zeros(len(FIGURES))
-        return figures, measure(self.model, self.rule.loss, data, order, figures)
+        return figures, self.engine.measure(self.model, self.rule.loss, data, order, figures)
 
     def _summary(self, figures: np.ndarray, data: Any, order: Any) -> Record:
         total = figures[WEIGHT] or max(figures[ROWS], 1.0)  # unlabelled rows have a loss alone

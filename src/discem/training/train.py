@@ -75,33 +75,34 @@ def train(
     progress, guard = Progress(plan.verbose, epochs, n_rows), Guard(learner, data, rows, plan)
     patience = Patience(plan.tol, plan.patience, min(_FEW / max(len(rows), 1), _SOME))
     kept, best, done = None, np.inf, False
-    while not done and patience.epochs < epochs:
-        if plan.late and 2 * patience.epochs >= epochs:
-            learner.average()
-        seen: Any = shards
-        if shards is None or plan.solved:
-            order = rng.permutation(rows)
-            seen = passes if hide is None else complete._replace(rows=hide(complete.rows, rng))
-        else:
-            order = rng.randint(2**31 - 1)
-        pass_over = learner.look if plan.solved else learner.epoch
-        record = pass_over(seen, order, progress.rows)
-        if shards is not None and seen is shards:
-            record |= shards.record
-        if guard.watch(record):
-            kept, best = None, np.inf
-            patience.forget()
-        if len(held):
-            record |= learner.measure(complete, held, "validation_")
-            if record["validation_loss"] < best:
-                kept, best = learner.snapshot(), record["validation_loss"]
-            done = patience.ends(record["validation_loss"])
-        elif "objective" in record:  # of the average of the states, which is calm
-            done = patience.ends_calmly(record["objective"])
-        else:
-            done = patience.ends(patience.calm(record["loss"]))
-        progress.epoch(record)
-        done |= plan.callback is not None and plan.callback(record)
+    with learner.engine.holding(passes):
+        while not done and patience.epochs < epochs:
+            if plan.late and 2 * patience.epochs >= epochs:
+                learner.average()
+            seen: Any = shards
+            if shards is None or plan.solved:
+                order = rng.permutation(rows)
+                seen = passes if hide is None else complete._replace(rows=hide(complete.rows, rng))
+            else:
+                order = rng.randint(2**31 - 1)
+            pass_over = learner.look if plan.solved else learner.epoch
+            record = pass_over(seen, order, progress.rows)
+            if shards is not None and seen is shards:
+                record |= shards.record
+            if guard.watch(record):
+                kept, best = None, np.inf
+                patience.forget()
+            if len(held):
+                record |= learner.measure(complete, held, "validation_")
+                if record["validation_loss"] < best:
+                    kept, best = learner.snapshot(), record["validation_loss"]
+                done = patience.ends(record["validation_loss"])
+            elif "objective" in record:  # of the average of the states, which is calm
+                done = patience.ends_calmly(record["objective"])
+            else:
+                done = patience.ends(patience.calm(record["loss"]))
+            progress.epoch(record)
+            done |= plan.callback is not None and plan.callback(record)
     if kept is not None:
         learner.restore(kept)
     progress.close()

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..engines import Data, Rule, one_thread_each
+from .._arrays import beside
+from ..engines import Data, Engine, Rule, one_thread_each
 from ..engines.sequential import add_figures
 from ..figures import FIGURES
 from ..io.rows import joined
@@ -35,8 +36,7 @@ _TINY = 1e-12
 _ROUNDING = 1e-6  # nats a row
 _OF_A_PART = 4  # the share of the steps left that it may take is one over this
 _WIDTH = 1.0  # nats, of the turns of a loss with edges: narrower ones fit noise
-_AT_ONCE, _KEPT = 1 << 17, 1 << 24  # cells to work on at a time, and to keep the statistics of
-_SHARED = 4  # rows for each column to work on at a time, at least
+_KEPT = 1 << 24  # cells to keep the statistics of
 _COPIES = 2  # of rows with hidden cells; one is enough
 _MANY = 8_000  # .. from so many rows on
 _AS_THEY_ARE = 0.35  # the weight of the rows themselves
@@ -60,25 +60,25 @@ class Place(NamedTuple):
 class Seen(NamedTuple):
     """What a pass has found in some of the rows."""
 
-    loss: float
+    loss: Any
     sums: list[tuple]  # see `sums_of`
-    figures: np.ndarray
+    figures: Any
 
 
 class Passes:
     """Passes over the same rows; few rows keep their statistics from one pass to the next.
 
-    With `jobs`, threads look at rows at the same time; what they find is added up in one order.
+    The rows are where the engine works, and what is found there comes here. Where the engine has
+    threads, they look at rows at the same time; what they find is added up in one order.
     """
 
-    def __init__(self, model: Any, rule: Rule, data: Data, jobs: int = 1):
-        self.rule, self.data = rule, data
+    def __init__(self, model: Any, rule: Rule, data: Data, engine: Engine):
+        self.rule, self.data, self.engine = rule, data, engine
         self.weight = max(float(data.weights.sum()), 1e-300)
-        columns = data.rows.n_cells / max(data.rows.n_rows, 1)
-        # as many rows as columns share the work of a covariance
-        size = max(int(_AT_ONCE / max(columns, 1e-9)), _SHARED * int(columns), 256)
-        self.cuts = [slice(i, i + size) for i in range(0, data.rows.n_rows, size)]
-        self.jobs = min(jobs, len(self.cuts))
+        size, n = engine.rows_at_once(data.rows, model), data.rows.n_rows
+        self.cuts = [slice(i, i + size) for i in range(0, n, size)]
+        self.jobs = min(engine.n_jobs, len(self.cuts))
+        self.there, model = engine.moved(data), engine.placed(model)
         self.kept = [self._read(model, cut) for cut in self.cuts] if self._keeps else []
 
     @property
@@ -86,17 +86,18 @@ class Passes:
         return self.data.rows.n_cells <= _KEPT
 
     def _read(self, model: Any, cut: slice) -> tuple[Data, Any]:
-        some = self.data.take(cut)
+        some = self.engine.moved(self.there.take(cut))
         return some, model.read(some.rows)
 
     def look(self, model: Any, vector: np.ndarray | None = None) -> Place:
         """Take a pass over the rows."""
-        places = range(len(self.cuts))
+        places, there = range(len(self.cuts)), self.engine.placed(model)
         if self.jobs == 1:
-            seen = _added(self._look(model, place) for place in places)
+            seen = _added(self._look(there, place) for place in places)
         else:
             with one_thread_each(), ThreadPoolExecutor(self.jobs) as pool:
-                seen = _added(pool.map(lambda place: self._look(model, place), places))
+                seen = _added(pool.map(lambda place: self._look(there, place), places))
+        seen = self.engine.fetched(seen)
         value = seen.loss / self.weight + model.penalty() / self.rule.n
         gradient, metric = slope_of(model, seen.sums, self.rule.n)
         vector = vector_of(model) if vector is None else vector
@@ -106,11 +107,11 @@ class Passes:
     def _look(self, model: Any, place: int) -> Seen:
         some, batch = self.kept[place] if self.kept else self._read(model, self.cuts[place])
         judged = judge(self.rule.loss, model, batch, some.targets)
-        figures = np.zeros(len(FIGURES))
+        figures = beside(np.zeros(len(FIGURES)), judged.losses)
         add_figures(figures, judged, some)
         weights = judged.weights * (some.weights / self.weight)[:, None]
         sums = sums_of(model, batch, judged.posterior, weights)
-        return Seen(float(some.weights @ judged.losses), sums, figures)
+        return Seen(some.weights @ judged.losses, sums, figures)
 
 
 def _added(found: Iterable[Seen]) -> Seen:
@@ -127,9 +128,9 @@ class Descent:
     """Steps of all rows, each from the best place so far; each costs one pass over the rows."""
 
     def __init__(
-        self, model: Any, rule: Rule, data: Data, jobs: int = 1, quasi: QuasiNewton | None = None
+        self, model: Any, rule: Rule, data: Data, engine: Engine, quasi: QuasiNewton | None = None
     ):
-        self.passes = Passes(model, rule, data, jobs)
+        self.passes = Passes(model, rule, data, engine)
         quasi = quasi or QuasiNewton()
         self.here = self.passes.look(model)
         self.values = [self.here.value]
@@ -140,7 +141,7 @@ class Descent:
     def turn_to(self, data: Data) -> None:
         """Go on with other rows of the same kind; what was learnt of the curvature still holds."""
         here = self.here
-        self.passes = Passes(here.model, self.passes.rule, data, self.passes.jobs)
+        self.passes = Passes(here.model, self.passes.rule, data, self.passes.engine)
         self.here = self.passes.look(here.model, here.vector)
         shift = self.here.value - here.value
         self.values = [value + shift for value in self.values]
@@ -316,7 +317,7 @@ def descend(
     for rows in parts:  # what is left to gain with few rows is noise of the sample
         yield False, steps(data.take(rows), None if tol is None else 3.0 * tol, _OF_A_PART)
     watched = bool(parts) or rule != learner.rule
-    judges = Passes(start, learner.rule, draw(data), _jobs(learner)) if watched else None
+    judges = Passes(start, learner.rule, draw(data), learner.engine) if watched else None
     best = judges.look(start) if judges else None
     yield True, steps(data, tol, 1)
     if judges and best:
@@ -341,8 +342,8 @@ def _steps(
     """
     if most < 1:
         return
-    start, jobs = learner.model, _jobs(learner)
-    descent = Descent(start, rule, draw(), jobs, quasi)
+    start, engine = learner.model, learner.engine
+    descent = Descent(start, rule, draw(), engine, quasi)
     order = np.arange(descent.passes.data.rows.n_rows)
     ends: deque[np.ndarray] = deque(maxlen=_AVERAGED - 1)
     for step in range(most):
@@ -361,12 +362,7 @@ def _steps(
             break
     if ends:
         mean = np.mean([*ends, descent.here.vector], axis=0)
-        fresh = Passes(start, rule, draw(), jobs)
+        fresh = Passes(start, rule, draw(), engine)
         average = fresh.look(placed(descent.here.model, mean))
         better = average.value < fresh.look(start).value
         learner.accept(average.model if better else start, 0)
-
-
-def _jobs(learner: Learner) -> int:
-    """Threads to sum over rows with."""
-    return getattr(learner.engine, "n_jobs", 1)

@@ -55,7 +55,7 @@ class Case(NamedTuple):
     few: int  # of one core
     make: Callable[[int, torch.device], tuple[Any, np.ndarray]]
     estimator: Callable[..., Any]
-    options: dict[str, Any] = {}
+    options: dict[str, Any] | None = None
 
 
 def numbers(columns: int, classes: int, apart: float) -> Callable:
@@ -148,7 +148,7 @@ class Fit(NamedTuple):
 
 def fit(case: Case, X: Any, y: np.ndarray, device: Any, profile: bool = False) -> Fit:
     """Train with the default settings."""
-    model = case.estimator(random_state=SEED, device=device, **case.options)
+    model = case.estimator(random_state=SEED, device=device, **(case.options or {}))
     profiler = cProfile.Profile()
     begun = time.perf_counter()
     with warnings.catch_warnings(), threadpool_limits(1 if device is None else None):

@@ -54,8 +54,10 @@ def add_product(into: Any, values: Any, indices: Any, indptr: Any, table: Any) -
 def add_transposed(into: Any, values: Any, indices: Any, indptr: Any, table: Any) -> None:
     """Add rows.T @ table, (u, K), to an array; all numbers are of one type."""
     if not isinstance(values, np.ndarray):
+        from torch import repeat_interleave
+
         nnz, size = len(values), max(_AT_ONCE // into.shape[1], 1)
-        rows = indptr.diff().repeat_interleave(output_size=nnz)
+        rows = repeat_interleave(indptr.diff(), output_size=nnz)  # nobody waits for a length
         for first in range(0, nnz, size):
             some = slice(first, first + size)
             into.index_add_(0, indices[some], table[rows[some]] * values[some, None])

@@ -145,7 +145,7 @@ class Device(Sequential):
         return int(max((_SMALL if free is None else free // _PART) / (8.0 * cells), 1))
 
     def batch(self, size: int, n_rows: int) -> int:
-        """Rows per step, where a core would take so many: more, if an epoch still has many steps."""
+        """Rows per step, where a core would take so many; more, if there are many steps."""
         return max(size, min(n_rows // _STEPS, _MOST))
 
     def largest(self, rows: Any, model: Any) -> int:

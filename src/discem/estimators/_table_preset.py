@@ -71,7 +71,12 @@ class TablePreset(Answers, Preset):
     """A table in, answers out: nothing to tune."""
 
     _roles: ClassVar = ("target", "id")
-    _handed: ClassVar[tuple[str, ...]] = ("forget", "n_jobs", "verbose")  # options, to mixtures
+    _handed: ClassVar[tuple[str, ...]] = (
+        "forget",
+        "n_jobs",
+        "device",
+        "verbose",
+    )  # options, to mixtures
 
     families: Any
     n_components: Any

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..engines import Sequential, with_jobs
 from ..families.words import batch_of
 from ..io.bag import COUNTING, Bag
 from ..io.rows import sparse_rows
@@ -102,15 +103,17 @@ class WordTrainer(DocumentModel):
             settings["step"] = by_row(settings["step"])
         if self.prior != "auto":
             settings["prior"] = self.prior
+        engine = with_jobs(Sequential(), None, self.device)
         return MultinomialNB(
             **settings,
             loss=loss,
-            batch_size=batch_of(n, K, eager=False) if alike else "auto",
+            batch_size=engine.batch(batch_of(n, K, eager=False), int(n)) if alike else "auto",
             max_iter=epochs,
             tol=None,
             class_weight=self.class_weight,
             unlabelled_weight=self.unlabelled_weight,
             n_jobs=self.n_jobs,
+            device=self.device,
             random_state=None if rng is None else rng.randint(2**31 - 1),
             verbose=self.verbose,
         )

@@ -54,6 +54,8 @@ class GaussianClassifier(MixtureClassifier):
         Called as ``callback(model, record)`` after each step; training stops if it returns True.
     n_jobs : int or None, default=None
         Threads that train and predict; None is one, -1 as many as there are cores.
+    device : None, "cpu", "auto", str, torch.device or Device, default=None
+        Where arrays are, see `MixtureClassifier`.
     engine : None, "dask" or Dask, default=None
         Where `fit` runs, see `MixtureClassifier`.
     random_state : int, RandomState or None, default=None

@@ -54,6 +54,8 @@ class TableImputer(Named, Shared, TransformerMixin, BaseEstimator):
         See `MixtureClassifier`.
     n_jobs : int or None, default=None
         Threads to train with.
+    device : None, "cpu", "auto", str, torch.device or Device, default=None
+        Where to train, see `MixtureClassifier`.
     random_state : int, RandomState or None, default=None
 
     Attributes
@@ -82,6 +84,7 @@ class TableImputer(Named, Shared, TransformerMixin, BaseEstimator):
         max_iter=30,
         tol=1e-3,
         n_jobs=None,
+        device=None,
         random_state=None,
     ):
         self.how = how
@@ -91,6 +94,7 @@ class TableImputer(Named, Shared, TransformerMixin, BaseEstimator):
         self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
+        self.device = device
         self.random_state = random_state
 
     _attributes = ("mixtures_",)
@@ -138,6 +142,7 @@ class TableImputer(Named, Shared, TransformerMixin, BaseEstimator):
             max_iter=self.max_iter,
             tol=self.tol,
             n_jobs=self.n_jobs,
+            device=self.device,
             random_state=seed,
         )
 

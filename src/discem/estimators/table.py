@@ -118,6 +118,8 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
     n_jobs : int or None, default=None
         Threads to train and predict with: None is one, -1 as many as there are cores. Few rows are
         trained on one.
+    device : None, "cpu", "auto", str, torch.device or Device, default=None
+        Where arrays are, see `MixtureClassifier`: "cuda" trains and predicts on the GPU.
     engine : None, "dask" or Dask, default=None
         Where `fit` trains, see `MixtureClassifier`. With workers of dask, what is left at "auto" is
         chosen here, on a sample of the rows.
@@ -181,6 +183,7 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
     class_weight: Any = None
     unlabelled_weight: Any = "auto"
     n_jobs: Any = None
+    device: Any = None
     engine: Any = None
     callback: Any = None
     random_state: Any = None

@@ -94,6 +94,8 @@ class TextClassifier(WordTrainer):
         ``record["stage"]`` is "choice" while options are tried, then "fit".
     n_jobs : int or None, default=None
         Threads that train and predict, see `MultinomialNB`; one counts words and tries options.
+    device : None, "cpu", "auto", str, torch.device or Device, default=None
+        Where arrays are, see `MixtureClassifier`: "cuda" trains and predicts on the GPU.
     engine : None, "dask" or Dask, default=None
         Where `fit` counts words and trains, see `MultinomialNB`. With workers of dask, what is left
         at "auto" is chosen here, on a sample of the documents.
@@ -152,6 +154,7 @@ class TextClassifier(WordTrainer):
     unlabelled_weight: Any = "auto"
     callback: Any = None
     n_jobs: Any = None
+    device: Any = None
     engine: Any = None
     random_state: Any = None
     verbose: Any = 0

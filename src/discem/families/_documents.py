@@ -94,7 +94,8 @@ class Documents:
 
     def _some(self, there: Any) -> Documents:
         values, place, ends = _sparse.taken(self.values, self.place, self.indptr, there)
-        own, words, u = slice(None), self.words, self.n_words
+        own: Any = slice(None)
+        words, u = self.words, self.n_words
         if not isinstance(words, slice):
             own, place = distinct(place, u)
             words, u = words[own], len(own)
@@ -110,7 +111,7 @@ def documents(rows: Any, n_words: int) -> Documents:
     to look which words a large batch has takes longer.
     """
     if not isinstance(rows.values, np.ndarray):
-        return Documents(*rows, slice(None), n_words)
+        return Documents(rows.values, rows.indices, rows.indptr, slice(None), n_words)
     words, place = distinct(rows.indices, n_words)
     return Documents(rows.values, place, rows.indptr, words, len(words))
 

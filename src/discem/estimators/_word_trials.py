@@ -43,6 +43,7 @@ class WordTrainer(DocumentModel):
     class_weight: Any
     unlabelled_weight: Any
     n_jobs: Any
+    device: Any
     verbose: Any
 
     def _teaching(self, sample_weight, y) -> np.ndarray:

@@ -65,7 +65,7 @@ def test_weights_are_the_gradient_of_the_loss(loss, answers):
     encoded, y = table(answers=answers)
     y[3, 0] = y[5] = np.nan  # a row that lacks an answer, and one that lacks all
     data = as_data(encoded, y, np.random.default_rng(1).uniform(0.5, 2.0, len(y)))
-    model = begin(encoded, y).learner.state
+    model = begin(encoded, y).learner_.state
     batch = model.read(data.rows)
     judged = judge(loss, model, batch, data.targets)
     weights = judged.weights * (data.weights / data.weights.sum())[:, None]
@@ -83,8 +83,8 @@ def test_weights_are_the_gradient_of_the_loss(loss, answers):
 def test_small_steps_lower_the_loss(loss):
     encoded, y = table(n=200)
     model = begin(encoded, y, loss=loss)
-    data, rule = as_data(encoded, y), model.learner.rule
-    state, before = model.learner.state, objective(model.learner.state, data, loss)
+    data, rule = as_data(encoded, y), model.learner_.rule
+    state, before = model.learner_.state, objective(model.learner_.state, data, loss)
     for _ in range(20):
         args = state.read(data.rows), data.targets, data.weights, rule
         state, *_ = update(state, *args, 0.05)
@@ -93,7 +93,7 @@ def test_small_steps_lower_the_loss(loss):
 
 def test_an_answer_of_nothing_is_learnt_as_an_unlabelled_row():
     encoded, y = table()
-    model = begin(encoded, y).learner.state
+    model = begin(encoded, y).learner_.state
     data = as_data(encoded, np.full_like(y, np.nan))
     judged = judge(NCLL(), model, model.read(data.rows), data.targets)
     np.testing.assert_allclose(judged.losses, -judged.seen.free)
@@ -103,7 +103,7 @@ def test_rows_of_weight_two_are_two_rows():
     encoded, y = table(holes=0.0)
     twice = np.r_[np.arange(len(y)), :20]
     weights = np.where(np.arange(len(y)) < 20, 2.0, 1.0)
-    model = begin(encoded, y).learner.state
+    model = begin(encoded, y).learner_.state
     found = []
     for data in (as_data(encoded, y, weights), as_data(encoded.take(twice), y[twice])):
         batch = model.read(data.rows)
@@ -133,7 +133,7 @@ def test_hidden_numbers_are_integrated_over():
     grid = np.linspace(-9.0, 9.0, 4001)
     known = {"b": 0.7, "k": "y", "c": 2}
     full = Encoded.read(layout.named_by_keys(), [known | {"a": a} for a in grid])
-    state = model.learner.model
+    state = model.learner_.model
     answer = model.answers(full)
     empty = Rows((*full.view().parts, dense_rows(np.full((len(grid), 1), np.nan))))
     joint = state.classes_alone.joint(state.read(empty)[:-1])
@@ -146,7 +146,7 @@ def test_hidden_numbers_are_integrated_over():
     unclipped = state.answer._replace(
         fixed=state.answer.fixed | {"low": np.full(7, -1e9), "high": np.full(7, 1e9)}
     )
-    model.learner.restart(state._replace(blocks=(*state.blocks[:-1], unclipped)))
+    model.learner_.restart(state._replace(blocks=(*state.blocks[:-1], unclipped)))
     answer = model.answers(full)
     points = np.linspace(-6.0, 9.0, 40)
     brute = [
@@ -170,7 +170,7 @@ def test_hidden_levels_are_summed_over():
     rows = Encoded.read(layout.named_by_keys(), [known | {"k": k} for k in "xyz"])
     each = model.answers(rows)
     hidden = model.answers(Encoded.read(layout.named_by_keys(), [known]))
-    share = model.learner.model.blocks[1].values["share"]  # (levels, M)
+    share = model.learner_.model.blocks[1].values["share"]  # (levels, M)
     order = [layout.columns[2].levels.index(k) for k in "xyz"]
     p = share[order]
     mean = (p * each.means[0]).sum(axis=0)
@@ -196,12 +196,12 @@ def test_training_lowers_the_loss_and_a_stream_comes_near():
     encoded, y = table(n=600, holes=0.0)
     data = as_data(encoded, y)
     whole, stream = (begin(encoded, y, size=6, loss=Blend(0.02)) for _ in range(2))
-    before = objective(whole.learner.model, data, NCLL())
+    before = objective(whole.learner_.model, data, NCLL())
     whole.train(encoded, y, np.ones(len(y)), np.random.RandomState(0), Plan(20, None))
     for _ in range(10):
         stream.learn(encoded, y, np.ones(len(y)))
-    ends = [objective(model.learner.model, data, NCLL()) for model in (whole, stream)]
+    ends = [objective(model.learner_.model, data, NCLL()) for model in (whole, stream)]
     assert ends[0] < before - 0.1
     assert ends[1] < before - 0.25 * (before - ends[0])
-    whole.check()
-    stream.check()
+    whole._check_fitted()
+    stream._check_fitted()

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .imputer import TableImputer
     from .mixture import MixtureClassifier, NaiveBayes
     from .naive_bayes import GaussianNB, MultinomialNB
+    from .regressor import TableRegressor
     from .table import TableClassifier
     from .text import TextClassifier
     from .topics import TopicClassifier
@@ -24,6 +25,7 @@ __all__ = [
     "NaiveBayes",
     "TableClassifier",
     "TableImputer",
+    "TableRegressor",
     "TextClassifier",
     "TopicClassifier",
     "load",
@@ -37,6 +39,7 @@ _WHERE = {
     "NaiveBayes": ".mixture",
     "TableClassifier": ".table",
     "TableImputer": ".imputer",
+    "TableRegressor": ".regressor",
     "TextClassifier": ".text",
     "TopicClassifier": ".topics",
     "load": "._files",

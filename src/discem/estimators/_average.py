@@ -113,6 +113,4 @@ def check_members(members: Any, kind: type) -> None:
         demand(hasattr(member.model, "layout_"), "it does not know its columns")
         check_number("weight of a model", member.weight, above=0.0, most=1.0, kind=float)
         member.model._check_fitted()
-        same = np.array_equal(member.model.classes_, members[0].model.classes_)
-        demand(same, "its models are of different classes")
     demand(abs(sum(weight for _, weight in members) - 1.0) < 1e-9, "weights do not add up to 1")

@@ -37,6 +37,13 @@ class Mark(NamedTuple):
     temperature: float
 
     @property
+    def told(self) -> Options:
+        """What is put on record."""
+        accuracy = float(self.correct.mean())
+        found = {"log_loss": self.log_loss, "accuracy": accuracy}
+        return found | {"temperature": self.temperature}
+
+    @property
     def safe_temperature(self) -> float:
         """The best temperature where it does better than 1 beyond chance, else 1."""
         return self.temperature if _is_beyond_chance(self.untempered - self.losses) else 1.0
@@ -142,15 +149,8 @@ class Result:
 
     def record(self, weight: float) -> dict[str, Any]:
         """What there is to say of it."""
-        return self.options | {
-            "log_loss": self.mark.log_loss,
-            "accuracy": float(self.mark.correct.mean()),
-            "temperature": self.mark.temperature,
-            "epochs": self.epochs,
-            "seconds": self.seconds,
-            "weight": weight,
-            "taken": weight > 0,
-        }
+        done = {"epochs": self.epochs, "seconds": self.seconds}
+        return self.options | self.mark.told | done | {"weight": weight, "taken": weight > 0}
 
 
 @savable
@@ -215,6 +215,8 @@ class Chooser:
         1 shows progress.
     all_models : bool
         Whether all results keep the models of their parts, for somebody to average, or the best.
+    judge : function of (parts, scores)
+        The mark of a candidate, from the scores of each part; by default `mark`.
     """
 
     def __init__(
@@ -223,14 +225,16 @@ class Chooser:
         train: Callable[[Options, Split, Callable[[Any], bool]], Any],
         score: Callable[[Options, Split, Any], np.ndarray],
         better: Callable[[Mark, Mark], bool],
-        keep: Callable[[Options, Any, Mark | None], None],
+        keep: Callable[[Options, Any, Any], None],
         *,
         of: int,
         verbose: int = 0,
         all_models: bool = False,
+        judge: Callable[[list[Split], list[np.ndarray]], Any] | None = None,
     ):
         self.parts, self.train, self.score = parts, train, score
         self.better, self.keep, self.all_models = better, keep, all_models
+        self.judge = judge or mark
         self.progress = Choosing(verbose, of)
         self.results: list[Result] = []
         self.best: Result | None = None  # that is kept
@@ -294,7 +298,7 @@ class Chooser:
                 watch(model)
             result.models.append(model)
         for each in zip(*scores, strict=False) if len(self.parts) > 1 else ():
-            result.marks.append(mark(self.parts, list(each)))
+            result.marks.append(self.judge(self.parts, list(each)))
             if result.is_done(leader):
                 break
         result.settle(self.better)
@@ -317,7 +321,7 @@ class Chooser:
             seen.append(scores.reshape(-1, *scores.shape[-2:]))
             if not (first or alone):
                 return False
-            found = mark([part], seen[-1:])
+            found = self.judge([part], seen[-1:])
             if first:
                 self.keep(result.options, model, found)
             if not alone:

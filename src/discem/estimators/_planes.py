@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
 
 from .. import models
 from .._checks import check_count, demand
@@ -21,10 +22,10 @@ from ..projections import Interior
 from ..schedules import power
 from ..targets import UNLABELLED, Numbers, labels
 from ..training import Learner, Plan, train
+from ._candidates import HIDDEN
 from ._components import k_means
 from ._tables import Encoded, Hider, family_of_table, width
 
-HIDDEN = 0.8  # the largest share of a row's cells that training hides
 _FAR = 2.0  # how much farther apart clusters see answers than cells
 _QUIET = 0.02  # the weight of a row without an answer
 _BATCH = 64  # rows per step of a stream
@@ -43,13 +44,14 @@ class Normals(NamedTuple):
 class PlanesModel:
     """A mixture of planes over the columns of a table, in training or trained."""
 
-    layout: Layout
-    learner: Learner
+    layout_: Layout
+    learner_: Learner
+    hide: float = HIDDEN  # the largest share of a row's cells that training hides
 
     @classmethod
     def start(
         cls, table: Encoded, y: np.ndarray, weights: np.ndarray, size: int, loss: Any, rng: Any,
-        total: float | None = None,
+        hide: float = HIDDEN, total: float | None = None,
     ) -> PlanesModel:  # fmt: skip
         """The model where training begins: at clusters of rows and answers, and their planes."""
         family = family_of_table(table.layout)
@@ -73,56 +75,82 @@ class PlanesModel:
         state = begin(mixture, _rows(table, y), codes, weights * known, Planes())
         spread = float(total or max(weights.sum(), 1.0))
         rule = Rule(loss, Interior(), power(0.1, 400.0, 0.9), spread, _BATCH, by_row=True)
-        return cls(table.layout, Learner(state, rule))
+        return cls(table.layout, Learner(state, rule), hide)
 
     def train(
         self, table: Encoded, y: np.ndarray, weights: np.ndarray, rng: Any, plan: Plan,
         n_jobs: int | None = None,
     ) -> None:  # fmt: skip
         """Take steps of all rows until there is no more to gain."""
-        self.learner.engine = with_jobs(Sequential(), n_jobs)
+        self.learner_.engine = with_jobs(Sequential(), n_jobs)
         # what is most likely of all cells is so of any of them: NLL needs none hidden
-        hides = not isinstance(self.learner.rule.loss, NLL)
+        hides = self.hide > 0.0 and not isinstance(self.learner_.rule.loss, NLL)
         plan = replace(plan, whole=True, hide=self._hider() if hides else None)
         data, nothing = _data(table, y, weights), np.zeros(0, dtype=np.int64)
-        train(self.learner, data, np.flatnonzero(data.weights > 0), nothing, plan, rng)
+        train(self.learner_, data, np.flatnonzero(data.weights > 0), nothing, plan, rng)
 
     def learn(self, table: Encoded, y: np.ndarray, weights: np.ndarray) -> None:
         """Take one pass over the next rows of a stream."""
-        rng = np.random.RandomState(self.learner.t % 2**31)
+        rng = np.random.RandomState(self.learner_.t % 2**31)
         data = _data(table, y, weights)
-        self.learner.own()
-        self.learner.average()
+        self.learner_.own()
+        self.learner_.average()
         rows = self._hider()(data.rows, rng)
-        self.learner.batch(data._replace(rows=rows), np.flatnonzero(data.weights > 0))
+        self.learner_.batch(data._replace(rows=rows), np.flatnonzero(data.weights > 0))
 
     def _hider(self) -> Hider:
-        return Hider(self.layout, HIDDEN)
+        return Hider(self.layout_, self.hide)
 
     def answers(self, table: Encoded | Rows) -> Normals:
         """What it says of rows."""
         rows = table.view() if isinstance(table, Encoded) else table
-        model: Regression = self.learner.model
+        model: Regression = self.learner_.model
         nothing = np.full((rows.n_rows, len(model.answer.mass)), np.nan)
-        rows = Rows((*rows.parts[: len(self.layout.parts)], dense_rows(nothing)))
+        rows = Rows((*rows.parts[: len(self.layout_.parts)], dense_rows(nothing)))
         parts = [model.normals(model.read(some)) for some in feed(rows, rows, model)]
         shares, means, variances = zip(*parts, strict=True)
         return Normals(
             np.concatenate(shares), np.concatenate(means, 1), np.concatenate(variances, 1)
         )
 
-    def check(self) -> None:
+    def log_density(self, rows: Rows) -> np.ndarray:
+        """``ln p(x)`` of rows."""
+        model: Regression = self.learner_.model
+        mixture = model.classes_alone
+        parts = [mixture.joint(mixture.read(some)) for some in feed(rows, rows, model)]
+        return logsumexp(np.concatenate(parts), axis=1)
+
+    @property
+    def n_iter_(self) -> int:
+        return self.learner_.epochs
+
+    @property
+    def history_(self) -> list[dict[str, Any]]:
+        return self.learner_.history
+
+    @property
+    def stream_(self) -> dict[str, Any]:
+        return self.learner_.stream
+
+    @property
+    def families_(self) -> dict:
+        return self.layout_.families_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def _check_fitted(self) -> None:
         """Refuse what training cannot have left; it may come from anywhere."""
-        demand(isinstance(self.layout, Layout), "it does not know its columns")
-        self.layout.check()
-        demand(isinstance(self.learner, Learner), "it has no learner")
-        demand(type(self.learner.state) is Regression, "it holds no mixture of planes")
-        sizes = width(self.layout)
-        plane = self.learner.state.answer.values.get("plane", np.zeros(0))
+        demand(isinstance(self.layout_, Layout), "it does not know its columns")
+        self.layout_.check()
+        demand(isinstance(self.learner_, Learner), "it has no learner")
+        demand(type(self.learner_.state) is Regression, "it holds no mixture of planes")
+        sizes = width(self.layout_)
+        plane = self.learner_.state.answer.values.get("plane", np.zeros(0))
         demand(plane.ndim == 3, "it has no planes")
         check_count("answers", plane.shape[1], least=1)
-        features = 1 + sizes[0] + sum(sizes[1]) + sizes[2]
-        self.learner.check(plane.shape[2], (*sizes, (features, plane.shape[1])))
+        features = 1 + sum(int(np.sum(size)) for size in sizes)
+        self.learner_.check(plane.shape[2], (*sizes, (features, plane.shape[1])))
 
 
 def _rows(table: Encoded, y: np.ndarray) -> Rows:

@@ -20,7 +20,7 @@ from ..io.tables import Layout, check_table
 from . import _input
 from ._answers import Answers
 from ._average import Member
-from ._candidates import DEFAULTS, Readings
+from ._candidates import DEFAULTS, HIDDEN, Readings
 from ._choice import Choice, Chooser, Options, Result
 from ._explain import Importance
 from ._folds import check_cv
@@ -29,13 +29,15 @@ from ._pieces import Pieces
 from ._preset import Preset
 from ._shift import Scaling
 from ._strange import Usual
-from ._tables import Encoded, layout_of
+from ._tables import Encoded, Hider, layout_of
 from .mixture import MixtureClassifier
 
 _DENSE = 8  # components of a class in the density
 _ROWS_EACH = 25  # rows that a component of the density should have
 _LARGEST = 20_000  # numbers of covariances, from which the density takes too long
 _PASSES, _ENOUGH = 15, 60_000  # over the rows, for the density; or so many rows in all
+_WIDE = 20  # columns, of which rows held out have few patterns of cells
+_VIEWS = 3  # of each row held out: as it is, and with cells hidden
 MOST_STEPS = 40  # with which the defaults were measured
 
 
@@ -121,7 +123,7 @@ class TablePreset(Answers, Preset):
         weights = _input.check_weights(sample_weight, np.empty((table.n_rows, 0)))
         rng = check_random_state(self.random_state)
         seed = int(rng.randint(2**31 - 1))
-        with self._beginning(self._defaults()):
+        with self._beginning(self._new_fitted(y)):
             wanted = self._choose(readings, y, weights, seed, rng, pieces is not None)
 
             def rows_of(options: Options) -> Any:
@@ -154,6 +156,10 @@ class TablePreset(Answers, Preset):
         """Remember what must be known of the rows of the training."""
         self._fitted.seen = readings.of(DEFAULTS).there().mean(axis=0)
 
+    def _new_fitted(self, y: Any) -> FittedTable:
+        """What is there before anything is trained."""
+        return FittedTable(self._defaults())
+
     def _keep(self, model: Any) -> None:
         """Let a model in training be what an interruption leaves."""
         self._fitted.model = model
@@ -162,11 +168,11 @@ class TablePreset(Answers, Preset):
         """Let what was trained be fitted, where training was interrupted."""
 
     @contextmanager
-    def _beginning(self, chosen: Options) -> Iterator[None]:
+    def _beginning(self, fitted: FittedTable) -> Iterator[None]:
         """Begin anew; what fails leaves all as it was, and Ctrl-C what was trained so far."""
         before = getattr(self, "_fitted", None)
         try:
-            self._fitted = FittedTable(chosen)
+            self._fitted = fitted
             yield
         except (KeyboardInterrupt, EngineError):
             if self._fitted.is_trained:
@@ -278,3 +284,12 @@ def weights_of(chooser: Chooser, best: list[tuple[Result, float]]) -> np.ndarray
     """The weights of all results of a choice, of which only the best have any."""
     by_result = {id(result): weight for result, weight in best}
     return np.array([by_result.get(id(result), 0.0) for result in chooser.results])
+
+
+def views_of(rows: Encoded, seed: int) -> Iterator[Any]:
+    """Rows held out as they are, and with cells hidden, which are the same for all candidates."""
+    held, draws = rows.view(), np.random.RandomState(seed)
+    hide = Hider(rows.layout, HIDDEN, shares=rows.shape[1] > _WIDE)
+    yield held
+    for _ in range(_VIEWS - 1):
+        yield hide(held, draws, complete=0.0)

@@ -135,7 +135,12 @@ def singles(rows: Rows, layout: Layout, columns: np.ndarray) -> Rows:
     hidden = np.ones((times, n, len(layout.columns)), dtype=bool)
     hidden[np.arange(len(columns)), :, columns] = False
     rows = rows.take(np.tile(np.arange(n), times))
-    return _without(rows, layout, hidden.reshape(times * n, -1))
+    return hidden_in(rows, layout, hidden.reshape(times * n, -1))
+
+
+def hidden_in(rows: Rows, layout: Layout, hidden: np.ndarray) -> Rows:
+    """Rows of whose cells those that are `hidden`, by row and column, say nothing at all."""
+    return _without(rows, layout, hidden)
 
 
 def _without(rows: Rows, layout: Layout, hidden: np.ndarray, tells: bool = False) -> Rows:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,7 +28,7 @@ from ._average import (
     log_proba_of,
     read_for,
 )
-from ._candidates import DEFAULTS, HIDDEN, STREAM, Readings, Sizes, candidates, how_many, loss_of
+from ._candidates import DEFAULTS, STREAM, Readings, Sizes, candidates, how_many, loss_of
 from ._choice import Chooser, Mark, Options, Result, less_surprised, of_all_classes
 from ._explain import Explanation, Explanations, Importance, as_rows
 from ._folds import Split, splits
@@ -38,8 +37,7 @@ from ._options import NUMBER, with_options
 from ._pieces import spreads
 from ._preset import ClassifierPreset
 from ._shift import Scaling
-from ._table_preset import MOST_STEPS, FittedTable, TablePreset, weights_of
-from ._tables import Encoded, Hider
+from ._table_preset import MOST_STEPS, FittedTable, TablePreset, views_of, weights_of
 from ._threads import reads, writes
 from .mixture import MixtureClassifier
 
@@ -51,10 +49,8 @@ _MOST = 4  # models that are averaged
 _KEPT = 0.7  # of the rows, at least, that a model of a part has seen, to be one of them
 _VISITS, _WORK = 40_000, 30_000_000  # of rows, and of factors by rows, in a trial
 _FEWEST, _LONGEST = 8, 20  # epochs of a trial
-_WIDE = 20  # columns, of which rows held out have few patterns of cells
 _LOOKED_AT = 10_000  # rows of the training that the model is asked of at the end
 _EXPLAINED, _LARGEST = 300, 1_000_000  # .. of which so many are explained, or so many cells
-_VIEWS = 3  # of each row held out: as it is, and with cells hidden
 _CHOSEN = (*DEFAULTS,)  # options that "auto" chooses
 
 
@@ -199,6 +195,9 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
         fitted = self._fitted
         demand(isinstance(fitted, FittedTable), "it is not fitted")
         check_members(fitted.members, MixtureClassifier)
+        for model, _ in fitted.members:
+            same = np.array_equal(model.classes_, self.classes_)
+            demand(same, "its models are of different classes")
         self._check_density(self.classes_)
         if fitted.scaling is not None:
             demand(isinstance(fitted.scaling, Scaling), "its scaling is none")
@@ -425,7 +424,7 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
             return model
 
         def score(options: Options, part: Split, model: MixtureClassifier) -> np.ndarray:
-            views = _views(readings.of(options).take(part.held), seed)
+            views = views_of(readings.of(options).take(part.held), seed)
             scores = np.stack([model.learner_.score(each) for each in views])
             return of_all_classes(scores, model.classes_, classes)
 
@@ -605,12 +604,3 @@ def _answers(y: np.ndarray, named: np.ndarray | None) -> Any:
 def _epochs(n_rows: int, factors: int) -> int:
     """Of a candidate, as many as there is time for: the first ones tell most."""
     return max(min(_VISITS // n_rows, _WORK // (n_rows * factors), _LONGEST), _FEWEST)
-
-
-def _views(rows: Encoded, seed: int) -> Iterator[Any]:
-    """Rows held out as they are, and with cells hidden, which are the same for all candidates."""
-    held, draws = rows.view(), np.random.RandomState(seed)
-    hide = Hider(rows.layout, HIDDEN, shares=rows.shape[1] > _WIDE)
-    yield held
-    for _ in range(_VIEWS - 1):
-        yield hide(held, draws, complete=0.0)

@@ -1,0 +1,219 @@
+"""Questions to models that tell numbers: means, quantiles, whole distributions, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ..exceptions import InputError
+from ..io.frames import check_table, make_table
+from ..io.rows import Rows
+from . import _input
+from ._average import read_for
+from ._explain_numbers import DRAWS, NumberExplanation, shapley
+from ._impute import draw
+from ._lazy import by_partition
+from ._planes import Normals
+from ._predicted import PredictedNumbers
+from ._responses import read_numbers
+from ._table_preset import TablePreset
+from ._tables import Encoded, hidden_in
+from ._threads import reads
+
+_AT_ONCE = 1 << 21  # numbers to keep at a time
+
+
+class NumberAnswers(RegressorMixin, TablePreset):
+    """Questions to an average of models whose answers are numbers."""
+
+    # --- prediction -------------------------------------------------------------------------------
+
+    @by_partition()
+    @reads
+    def predict(self, X, return_std=False):
+        """The mean of y, given the cells of each row that are there.
+
+        Parameters
+        ----------
+        X : table
+        return_std : bool, default=False
+            Also return the standard deviation.
+
+        Returns
+        -------
+        array of shape (n_samples,), or (n_samples, n_targets), or two of these
+        """
+        means = self._asked(X, lambda found: found.mean)
+        return (means, self._asked(X, lambda found: found.std)) if return_std else means
+
+    @reads
+    def predict_quantiles(self, X, quantiles=(0.05, 0.5, 0.95)):
+        """Numbers that y is below with given probabilities.
+
+        Parameters
+        ----------
+        X : table
+        quantiles : sequence of float, default=(0.05, 0.5, 0.95)
+
+        Returns
+        -------
+        array or frame of shape (n_samples, n_quantiles)
+            A frame of the library of X, where X is one; of several answers an array, whose third
+            axis they are. The first and the last of the default quantiles bound an interval that
+            holds 90 % of the answers.
+        """
+        asked = [float(q) for q in np.atleast_1d(quantiles)]
+        found = self._asked(X, lambda own: np.stack([own.quantile(q) for q in asked], axis=1))
+        backend = check_table(X).backend
+        if found.ndim == 3 or backend in ("array", "dicts"):
+            return found
+        frame = make_table(backend, [f"{q:g}" for q in asked], list(found.T))
+        if backend == "pandas":
+            frame.index = X.index
+        return frame
+
+    @reads
+    def predict_dist(self, X) -> PredictedNumbers:
+        """The whole distribution of y in each row, see `PredictedNumbers`."""
+        return self._told(self._views(X))
+
+    @reads
+    def explain(self, row) -> NumberExplanation:
+        """What each column moved the mean by, and what missing cells cost; see `NumberExplanation`.
+
+        What a missing cell costs takes the density, which draws it.
+
+        Parameters
+        ----------
+        row : a table of one row, or a dict
+        """
+        row = [row] if isinstance(row, dict) else row
+        views, members = self._views(row), self._fitted.members
+        if views[0].n_rows != 1:
+            raise InputError(f"explain takes one row at a time, and this has {views[0].n_rows}")
+
+        def told(rows: list[Rows], hidden: np.ndarray) -> PredictedNumbers:
+            times = len(hidden) // rows[0].n_rows
+            again = np.tile(np.arange(rows[0].n_rows), times)
+            pairs = zip(members, rows, strict=True)
+            return self._told([hidden_in(r.take(again), m.layout_, hidden) for (m, _), r in pairs])
+
+        columns = self.model_.layout_.columns
+        base, parts = shapley(lambda hidden: told(views, hidden).mean, len(columns))
+        std = self._told(views).std[0]
+        found = NumberExplanation([column.name for column in columns], parts, base, std, {})
+        if self._fitted.density is None:
+            return found
+        encoded = Encoded.read(self.density_.layout_, row)
+        there = encoded.there()[0]
+        gone = [j for j, own in enumerate(columns) if own.family != "ignored" and not there[j]]
+        if gone:
+            drawn, _ = draw([self.density_], encoded.take(np.zeros(DRAWS, int)), None,
+                            np.random.RandomState(0))  # fmt: skip
+            rows = self._views(self.density_.layout_.decode(drawn))
+            hidden = np.zeros((len(gone), DRAWS, len(columns)), dtype=bool)
+            hidden[:, :, gone] = ~np.eye(len(gone), dtype=bool)[:, None, :]
+            variances = told(rows, hidden.reshape(-1, len(columns))).std ** 2
+            known = np.sqrt(variances.reshape(len(gone), DRAWS, *variances.shape[1:]).mean(axis=1))
+            found.if_known.update(zip((columns[j].name for j in gone), known, strict=True))
+        return found
+
+    @by_partition()
+    @reads
+    def score_samples(self, X):
+        """``ln p(x)`` of each row: low for rows unlike those of the training.
+
+        It is that of `density_`, or of the models that predict where there is none.
+        """
+        check_is_fitted(self)
+        if self._fitted.density is not None:
+            return self.density_.score_samples(X)
+        pairs = zip(self._fitted.members, self._views(X), strict=True)
+        found = [model.log_density(view) for (model, _), view in pairs]
+        shares = np.array([weight for _, weight in self._fitted.members])
+        return logsumexp(np.stack(found), axis=0, b=shares[:, None])
+
+    def score(self, X, y, sample_weight=None):
+        """R², the share of the variance of y that is explained; rows without y do not count."""
+        found = np.asarray(self.predict(X))
+        given = read_numbers(y, len(found))
+        there = ~np.isnan(given.values).any(axis=1)
+        weights = _input.check_weights(sample_weight, found)[there]
+        return float(r2_score(given.values[there], found[there], sample_weight=weights))
+
+    def _views(self, X: Any) -> list[Rows]:
+        """The rows of a table, as each member reads them."""
+        check_is_fitted(self)
+        members = self._fitted.members
+        pairs = zip(members, read_for(members, X), strict=True)
+        return [
+            (own if isinstance(own, Encoded) else Encoded.read(model.layout_, own)).view()
+            for (model, _), own in pairs
+        ]
+
+    def _asked(self, X: Any, ask: Callable[[PredictedNumbers], np.ndarray]) -> np.ndarray:
+        """What is asked of the distributions of rows, some rows at a time."""
+        views = self._views(X)
+        size = sum(int(model.learner_.model.first[-1]) for model, _ in self._fitted.members)
+        n, step = views[0].n_rows, max(_AT_ONCE // size, 16)
+        cuts = [slice(first, first + step) for first in range(0, n, step)]
+        return np.concatenate([ask(self._told([v.take(cut) for v in views])) for cut in cuts])
+
+    def _told(self, views: list[Rows]) -> PredictedNumbers:
+        """The average of what the members say of rows."""
+        parts = []
+        for (model, weight), own in zip(self._fitted.members, views, strict=True):
+            shares, means, variances = model.answers(own)
+            parts.append(Normals(weight * shares, means, variances))
+        shares, means, variances = zip(*parts, strict=True)
+        axes = ((shares, 1), (means, 2), (variances, 2))
+        return self._predicted(Normals(*(np.concatenate(part, axis=a) for part, a in axes)))
+
+    # --- the density ------------------------------------------------------------------------------
+
+    def _joint(self):
+        check_is_fitted(self)
+        return self.density_
+
+    @reads
+    def impute(self, X, how="mean", n_draws=1, random_state=None):  # type: ignore[override]
+        """Fill in the missing cells of a table, see `TableClassifier.impute`; y takes no part."""
+        return super().impute(X, None, how, n_draws, random_state)
+
+    @reads
+    def sample(self, n_samples=1, random_state=None, *, given=None):  # type: ignore[override]
+        """Draw rows, as a table like that of the training, and answers to them.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        random_state : int, RandomState or None, default=None
+        given : dict from column to cell, optional
+            Draw the other cells, and the answer, given these.
+
+        Returns
+        -------
+        X : table of n_samples rows
+        y : array of shape (n_samples,) or (n_samples, n_targets)
+        """
+        rng = check_random_state(random_state)
+        X, _ = super().sample(n_samples, rng, given=given)
+        return X, self.predict_dist(X).sample(1, rng)
+
+    @reads
+    def distribution(self, column, given=None):  # type: ignore[override]
+        """The distribution of a column of X given any other cells of its row.
+
+        See `TableClassifier.distribution`; y takes no part.
+        """
+        return super().distribution(column, given)
+
+    def _predicted(self, normals: Normals) -> PredictedNumbers:
+        return PredictedNumbers(normals, self._fitted.responses, self._fitted.flat)

@@ -1,0 +1,99 @@
+"""What `TableRegressor` tries, and how it is judged: by the log density of rows held out."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ._average import Member
+from ._candidates import HIDDEN, Readings
+from ._choice import Options, Result
+from ._folds import Split
+
+_SIZES = (1, 4, 16, 40)  # components that are tried
+_WIDE_SIZES, _WIDE = (1, 4, 8), 60  # .. of so many features or more
+MOST_TRIED = 6  # candidates, at most
+_MANY = 16  # components: more are tried where so many are the best so far
+ROWS_EACH = 4  # rows that a component should have, to be tried
+_STRATA = 10  # parts of the range of answers, of which each fold has its share
+
+DEFAULTS: Options = {
+    "n_components": 4,
+    "hide": HIDDEN,
+    "missing": "ignore",
+    "whole_numbers": "levels",
+}
+
+
+class NumberMark(NamedTuple):
+    """How a model did on rows held out, each of which it was shown in several views."""
+
+    losses: np.ndarray  # (views, n) -ln p(y | x), by weight
+    weights: np.ndarray  # (n,) of the rows, 1 on average
+    log_loss: float
+    r2: float  # of complete rows and of others
+
+    @property
+    def told(self) -> Options:
+        """What is put on record."""
+        return {"log_loss": self.log_loss, "r2": self.r2}
+
+
+def candidates(
+    readings: Readings, fixed: Options, n_rows: float
+) -> Generator[Options, Result, None]:
+    """Options to try: sizes first, then other ways to read the table, with the best of them."""
+    first = DEFAULTS | fixed
+    d = len(readings.layout.columns)
+    sizes = [fixed["n_components"]] if "n_components" in fixed else _sizes(n_rows, d)
+    best: Any = None
+    for size in sizes:
+        if size > _MANY and best.options["n_components"] < _MANY:
+            break  # the best has few already
+        best = yield first | {"n_components": size}
+    ways: list[Options] = []
+    if readings.numbers:
+        ways.append({"whole_numbers": "numbers"})
+    if readings.tells_missing:
+        ways.append({"missing": "informative"})
+    for way in ways:
+        if not fixed.keys() & way.keys():
+            best = yield best.options | way
+
+
+def judged(parts: list[Split], scores: list[np.ndarray]) -> NumberMark:
+    """Judge by ``ln p(y | x)`` of the rows held out, of all parts together."""
+    weights = np.concatenate([part.held_weights for part in parts])
+    log_p, square = np.moveaxis(np.concatenate(scores, axis=1), -1, 0)
+    weights = weights / weights.mean()
+    losses = -weights * np.maximum(log_p, -1e6)
+    r2 = 1.0 - float((weights * square).mean())
+    return NumberMark(losses, weights, float(losses.mean()), r2)
+
+
+def members_of(best: list[tuple[Result, float]]) -> list[Member]:
+    """All models of the best candidates, with their weights."""
+    found = [Member(m, share / len(own.models)) for own, share in best for m in own.models]
+    return sorted(found, key=lambda member: -member.weight)
+
+
+def strata_of(y: np.ndarray) -> np.ndarray:
+    """The part of the range of answers that each row is in; -1 if it has none."""
+    first = y[:, 0]
+    known = ~np.isnan(first)
+    codes = np.where(np.isnan(y).all(axis=1), -1, 0)
+    values, place = np.unique(first[known], return_inverse=True)
+    counts = np.cumsum(np.bincount(place)) if len(values) else np.zeros(0)
+    parts = min(_STRATA, len(values), max(len(place) // _STRATA, 2))
+    if parts > 1:
+        middle = (counts - 0.5 * np.bincount(place)) / counts[-1]
+        codes[known] = np.minimum((parts * middle).astype(int), parts - 1)[place]
+    return codes
+
+
+def _sizes(n_rows: float, n_features: int) -> list[int]:
+    """Numbers of components to try."""
+    sizes = _WIDE_SIZES if n_features >= _WIDE else _SIZES
+    return [size for size in sizes if size == 1 or n_rows >= ROWS_EACH * size]

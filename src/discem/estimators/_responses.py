@@ -1,0 +1,193 @@
+"""Answers that are numbers: how they are read, and on which scale models see them."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import ndtr
+from sklearn.utils.validation import column_or_1d
+
+from .._checks import NUMBER, check_number, demand
+from .._kinds import savable
+from ..exceptions import InputError, NoNumberError
+from ..families.lognormal import SKEWED
+from ..io.cells import LARGEST, as_floats, is_missing, shown
+from ..io.column_kinds import skewness
+from ..io.frames import cells_of, check_table, columns_of, plain_name, unmasked
+
+TARGETS = ("real", "positive", "count")
+_BEYOND = 1.0  # of the range of logarithms that was seen, by which means may leave it
+
+
+class Given(NamedTuple):
+    """The answers of rows, as they were given."""
+
+    values: np.ndarray  # (n, q), NaN where there is none
+    names: list[Any]  # of the columns of a frame; [] of a vector or an array
+    flat: bool  # whether they are a vector
+
+
+def read_numbers(y: Any, n_rows: int, needed: bool = True) -> Given:
+    """Numbers, None or NaN where there is none: a vector, or several columns."""
+    if y is None:
+        raise InputError("requires y to be passed, but the target y is None")
+    if hasattr(y, "collect"):
+        raise InputError(f"y is a {type(y).__name__}, whose rows are not there yet: collect() them")
+    found = _read(y)
+    if len(found.values) != n_rows:
+        raise InputError(f"X has {n_rows} rows but y has {len(found.values)}")
+    values = found.values
+    wrong = np.argwhere(np.isinf(values) | (np.abs(np.nan_to_num(values)) > LARGEST))
+    if len(wrong):
+        row, column = wrong[0]
+        what = "infinity" if np.isinf(values[row, column]) else f"a value beyond {LARGEST:g}"
+        where = f"row {row}" if found.flat else f"row {row}, column {_name(found, column)}"
+        raise InputError(f"Input y contains {what} in {where}")
+    empty = np.isnan(values).all(axis=0)
+    if needed and empty.any():
+        what = "y" if found.flat else f"column {_name(found, int(np.argmax(empty)))} of y"
+        raise InputError(f"{what} has no number at all: every row is None or NaN")
+    return found
+
+
+def _name(found: Given, column: int) -> str:
+    return repr(found.names[column]) if found.names else str(column)
+
+
+def _read(y: Any) -> Given:
+    names, column = columns_of(y) or ([], None)
+    if column is not None and names:
+        columns = [_numbers(column(j), f"column {name!r} of y") for j, name in enumerate(names)]
+        return Given(np.column_stack(columns), [plain_name(name) for name in names], False)
+    y = unmasked(y) if isinstance(y, np.ma.MaskedArray) else y
+    if isinstance(y, list | tuple) and any(isinstance(row, list | tuple | np.ndarray) for row in y):
+        check_table(y)  # says which row is of another length
+        y = np.array([list(row) for row in y], dtype=object)
+    if getattr(y, "ndim", 1) > 2 or getattr(y, "ndim", 1) == 0:
+        raise InputError(f"y must be a vector or have columns, and has {y.ndim} axes")
+    if getattr(y, "ndim", 1) == 2:
+        if hasattr(y, "toarray"):
+            raise InputError("y is a sparse matrix: give it as an array, by toarray()")
+        if not y.shape[1]:
+            raise InputError("y has no columns")
+        columns = [_numbers(y[:, j], f"column {j} of y") for j in range(y.shape[1])]
+        return Given(np.column_stack(columns), [], False)
+    return Given(_numbers(y, "y")[:, None], [], True)
+
+
+def _numbers(cells: Any, what: str) -> np.ndarray:
+    """A column of numbers; what is none is refused by its row."""
+    cells = cells_of(cells, "y")
+    if isinstance(cells, np.ndarray):
+        if cells.dtype.kind == "c":
+            column_or_1d(cells)
+            raise InputError(f"Complex data not supported: {what} holds {cells.dtype}")
+        if cells.dtype.kind in "buif":
+            return cells.astype(np.float64)
+        cells = cells.tolist()
+    for row, cell in enumerate(cells):
+        plain = isinstance(cell, NUMBER | Decimal | Fraction | np.bool_) or is_missing(cell)
+        if isinstance(cell, np.timedelta64) or not plain:
+            kind = InputError if isinstance(cell, str) else NoNumberError
+            raise kind(
+                f"{what} has {shown(cell)} in row {row}: a regressor needs numbers; for labels "
+                "there is TableClassifier"
+            )
+    return as_floats([None if is_missing(cell) else cell for cell in cells])
+
+
+# --- the scale of models --------------------------------------------------------------------------
+
+
+@savable
+class Response(NamedTuple):
+    """What an answer is: models see it as it is, or its logarithm.
+
+    "positive" answers are seen as logarithms, "count" ones, whole numbers from 0, as logarithms of
+    one more; their distribution is rounded to whole numbers.
+    """
+
+    kind: str  # one of TARGETS
+    low: float  # the range that was seen, on the scale of models
+    high: float
+
+    @classmethod
+    def learn(cls, y: np.ndarray, kind: str, what: str) -> Response:
+        """Decide what numbers are, if "auto", by those that are there."""
+        y = y[~np.isnan(y)]
+        whole = bool((y == np.rint(y)).all())
+        if kind == "auto":
+            kind = _kind_of(y, whole)
+        elif kind == "positive" and y.min() <= 0.0:
+            raise InputError(f"target='positive', but {what} has {y.min():g}")
+        elif kind == "count" and not (whole and y.min() >= 0.0):
+            raise InputError(f"target='count', but {what} has numbers that are no counts")
+        found = cls(kind, 0.0, 0.0)
+        z = found.seen(y)
+        return found._replace(low=float(z.min()), high=float(z.max()))
+
+    def seen(self, y: Any) -> Any:
+        """Answers as models see them; what cannot be is missing."""
+        y = np.asarray(y, dtype=np.float64)
+        if self.kind == "real":
+            return y
+        more = 1.0 if self.kind == "count" else 0.0
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(y + more > 0.0, np.log(y + more), np.nan)
+
+    def given(self, z: Any) -> Any:
+        """What models see as it was given."""
+        if self.kind == "real":
+            return z
+        y = np.exp(np.clip(z, -700.0, 700.0))
+        return np.maximum(y - 1.0, 0.0) if self.kind == "count" else y
+
+    def moments(self, mean: Any, variance: Any) -> tuple[Any, Any]:
+        """E[y] and E[y^2] of components, whose means and variances are those of models."""
+        if self.kind == "real":
+            return mean, mean**2 + variance
+        # exp grows without measure: what a plane says beyond all that was seen counts no more
+        most = self.high + _BEYOND * (self.high - self.low)
+        first = np.exp(np.minimum(mean + 0.5 * variance, most))
+        second = np.exp(np.minimum(2.0 * (mean + variance), 2.0 * most))
+        second = np.maximum(second, first**2)
+        if self.kind == "positive":
+            return first, second
+        return first - 1.0, second - 2.0 * first + 1.0
+
+    def log_prob(self, y: Any, mean: Any, variance: Any) -> Any:
+        """``ln p(y)`` in components: of counts a probability, else a density."""
+        if self.kind == "count":
+            root, whole = np.sqrt(variance), np.rint(y) == y
+            with np.errstate(divide="ignore", invalid="ignore"):
+                above = (np.log(y + 1.5) - mean) / root
+                below = (np.log(np.maximum(y, 0.0) + 0.5) - mean) / root
+            below = np.where(y < 0.5, -np.inf, below)
+            turned = above + below > 0.0  # in the upper tail differences are lost
+            p = np.where(turned, ndtr(-below) - ndtr(-above), ndtr(above) - ndtr(below))
+            near = -0.5 * np.minimum(np.abs(above), np.abs(below)) ** 2 - 40.0
+            with np.errstate(divide="ignore"):
+                found = np.where(p > 1e-290, np.log(np.maximum(p, 1e-300)), near)
+            return np.where(whole & (y >= 0.0), found, -np.inf)
+        z = self.seen(y)
+        slope = z if self.kind == "positive" else 0.0
+        found = -0.5 * ((z - mean) ** 2 / variance + np.log(2.0 * np.pi * variance)) - slope
+        return np.where(np.isnan(z), -np.inf, found)
+
+    def check(self) -> None:
+        """Refuse what cannot have been learnt; it may come from anywhere."""
+        demand(self.kind in TARGETS, "it does not know what its answers are")
+        check_number("least answer", self.low)
+        check_number("largest answer", self.high, least=self.low)
+
+
+def _kind_of(y: np.ndarray, whole: bool) -> str:
+    """By the rule of columns: skewed, and their logarithms are less so."""
+    if len(np.unique(y)) <= 3 or y.min() < 0.0 or skewness(y) <= SKEWED:
+        return "real"
+    if y.min() > 0.0:
+        return "positive" if abs(skewness(np.log(y))) < skewness(y) else "real"
+    return "count" if whole and abs(skewness(np.log1p(y))) < skewness(y) else "real"

@@ -1,0 +1,475 @@
+"""Tables as they come, and numbers to be told: a data frame in, distributions out."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from .._checks import demand
+from .._kinds import savable
+from ..exceptions import InputError, OptionError, warn
+from ..io.tables import Layout, check_table
+from ..losses import Blend, Hinge, resolve_loss
+from ..training import Plan
+from . import _input
+from ._average import Member, best_of, check_members
+from ._candidates import HIDDEN, Readings
+from ._choice import Chooser, Options, less_surprised
+from ._folds import Split, splits
+from ._number_answers import NumberAnswers
+from ._number_choice import (
+    DEFAULTS,
+    MOST_TRIED,
+    ROWS_EACH,
+    NumberMark,
+    candidates,
+    judged,
+    members_of,
+    strata_of,
+)
+from ._options import with_options
+from ._pieces import spreads
+from ._planes import PlanesModel
+from ._responses import TARGETS, Given, Response, read_numbers
+from ._table_preset import FittedTable, views_of, weights_of
+from ._tables import Encoded
+from ._threads import writes
+
+_TRIED = 6000  # rows that options are chosen on
+_FOLDED, _FOLDS = 4000, 4  # rows, up to which all of them are judged by, in folds
+_MOST = 8  # models that are averaged
+_STEPS = 30  # with which the other defaults were measured
+_KEPT = 0.7  # of the rows, at least, that a model of a part has seen, to be one of them
+
+
+@savable
+@dataclass
+class FittedNumbers(FittedTable):
+    """All that fitting makes of a `TableRegressor`."""
+
+    responses: list[Response] = field(default_factory=list)  # of each answer
+    names: list[Any] = field(default_factory=list)  # of the columns of y, where it was a frame
+    flat: bool = True  # whether y was a vector
+
+
+@savable
+@with_options
+class TableRegressor(NumberAnswers):
+    """A data frame in, numbers out, with a whole distribution for each: nothing to tune.
+
+    Columns may be numbers, counts, flags, categories and dates, with cells missing anywhere, in
+    training and in prediction: what is missing is summed out, not imputed. The joint p(y, x) is a
+    mixture; within a component y is linear in the other columns. It is trained to predict y, on
+    rows of which it hides cells at random, so that it is good on any subset of the columns. What is
+    left at "auto" is chosen on rows that are held out, one part after the other; the models that
+    were trained without each part are then averaged.
+
+    A second model of the same rows, trained by NLL, answers what is asked of the density of X:
+    `score_samples`, `sample`, `impute`, `distribution` and `outliers`.
+
+    Parameters
+    ----------
+    families : "auto", name, or dict from column to name, default="auto"
+        What the columns are, see `TableClassifier`.
+    target : {"auto", "real", "positive", "count"}, or list of these, default="auto"
+        What y is: any numbers; numbers above 0, of which the model sees logarithms; or whole
+        numbers from 0, of which it sees the logarithm of one more, and whose distribution is
+        rounded. "auto" takes logarithms of numbers that are skewed; see `target_`. A list has one
+        word for each column of y.
+    n_components : "auto" or int, default="auto"
+        Components; "auto" compares 1, 4, 16 and 40.
+    loss : {"ncll", "nll", "blend"} or loss object, default="ncll"
+        What training minimises: -ln p(y | x), -ln p(y, x), or the first and a part of the second.
+    hide : float, default=0.8
+        The largest share of a row's cells that training hides; 0 hides none.
+    missing : {"auto", "ignore", "informative"}, default="auto"
+        Whether it says something of y that a cell is missing; "auto" tries.
+    whole_numbers : {"auto", "levels", "numbers"}, default="auto"
+        What columns of whole numbers with few values are; "auto" compares, and streams take levels.
+    average : "auto" or int, default="auto"
+        How many models may be averaged; 1 is a single model, which is the smallest and the fastest.
+        "auto" is 8: the two best candidates, each trained without one of four parts; 1 on workers
+        of dask.
+    density : "auto" or bool, default="auto"
+        Whether to keep a model of the density of X, too; "auto" does in `fit`, not in streams.
+    max_iter : int, default=30
+        Steps of each model at most; each looks at all rows.
+    tol : float or None, default=1e-3
+        Stop when no more than this is left to gain, in nats a row. None takes all steps.
+    cv : None, int, splitter, iterable or array, default=None
+        What is held out to choose by, see `TableClassifier`.
+    n_jobs : int or None, default=None
+        Threads to train with: None is one, -1 as many as there are cores. Few rows are trained on
+        one.
+    engine : None, "dask" or Dask, default=None
+        Where `fit` trains, see `MixtureClassifier`. With workers of dask, what is left at "auto" is
+        chosen here, on a sample of the rows.
+    callback : callable or None, default=None
+        Called as ``callback(model, record)`` after each step; training stops if it returns True.
+        ``record["stage"]`` is "choice" while options are tried, then "fit", then "density".
+    random_state : int, RandomState or None, default=None
+    verbose : int, default=0
+        1 shows progress.
+
+    Attributes
+    ----------
+    chosen_ : dict
+        What was chosen, and from how many held-out rows.
+    choice_ : list of dicts
+        What was tried, and how it did on the held-out rows: `log_loss`, the mean of -ln p(y | x),
+        and `r2`, on complete rows and rows with cells hidden together.
+    target_ : str, or list of these
+        What y was taken for.
+    families_ : dict from column to str
+        What each column was taken for, and why.
+    members_ : list of dicts
+        The models that are averaged: weight, loss and components of each.
+    density_ : MixtureClassifier
+        The model of the density of X.
+    roles_ : dict from "target" and "id" to str
+        The columns that had the answers and the names of rows, where the command line was told.
+    n_features_in_, feature_names_in_, history_, stream_, n_iter_ : as in MixtureClassifier
+
+    Examples
+    --------
+    >>> from discem import TableRegressor
+    >>> rows = [{"size": float(i % 10), "kind": "ab"[i % 2]} for i in range(80)]
+    >>> y = [3.0 * row["size"] + 5.0 * (row["kind"] == "b") for row in rows]
+    >>> model = TableRegressor(random_state=0).fit(rows, y)
+    >>> model.predict([{"size": 4.0, "kind": "a"}]).round().tolist()
+    [12.0]
+    >>> mean, std = model.predict([{"size": 4.0}, {"kind": "b"}], return_std=True)
+    >>> bool(std[0] < std[1])  # it knows less without the size
+    True
+    """
+
+    families: Any = "auto"
+    target: Any = "auto"
+    n_components: Any = "auto"
+    loss: Any = "ncll"
+    hide: Any = HIDDEN
+    missing: Any = "auto"
+    whole_numbers: Any = "auto"
+    average: Any = "auto"
+    density: Any = "auto"
+    max_iter: Any = _STEPS
+    tol: Any = 1e-3
+    cv: Any = None
+    n_jobs: Any = None
+    engine: Any = None
+    callback: Any = None
+    random_state: Any = None
+    verbose: Any = 0
+
+    # --- what is fitted, and goes to a file -------------------------------------------------------
+
+    _handed: ClassVar = ("n_jobs", "verbose")
+    device: ClassVar = None  # arrays of planes are NumPy's
+
+    def _check_fitted(self) -> None:
+        """Refuse what training cannot have left: the model may come from anywhere."""
+        self._check_options()
+        fitted = self._fitted
+        demand(isinstance(fitted, FittedNumbers), "it is not fitted")
+        check_members(fitted.members, PlanesModel)
+        demand(isinstance(fitted.responses, list) and fitted.responses, "it has no answers")
+        q = len(fitted.responses)
+        for response in fitted.responses:
+            demand(isinstance(response, Response), "it does not know what its answers are")
+            response.check()
+        columns = [column.name for column in self.model_.layout_.columns]
+        for model, _ in fitted.members:
+            demand(len(model.learner_.state.answer.mass) == q, "its models have other answers")
+            own = [column.name for column in model.layout_.columns]
+            demand(own == columns, "its models are of different columns")
+        demand(isinstance(fitted.flat, bool) and (q == 1 or not fitted.flat), "y had no shape")
+        named = isinstance(fitted.names, list) and len(fitted.names) in (0, q)
+        plain = named and all(isinstance(name, str | int) for name in fitted.names)
+        demand(plain, "its answers have no names")
+        self._check_density(np.zeros(1))
+        self._check_chosen()
+
+    # --- training ---------------------------------------------------------------------------------
+
+    @writes
+    @spreads
+    def fit(self, X, y, sample_weight=None):
+        """Choose what is left at "auto" on held-out rows, then keep or fit the models.
+
+        Parameters
+        ----------
+        X : data frame (pandas, polars, pyarrow ..), list of dicts, or array
+            NaN, None and NA are missing cells.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets), or frame
+            Numbers. None and NaN are answers that are not known: a row without any teaches what
+            columns are like.
+        sample_weight : array-like of shape (n_samples,), optional
+            A row of weight 2 counts as two rows.
+
+        Returns
+        -------
+        self
+            Also when interrupted: after Ctrl-C the fitted attributes are those of the training done
+            so far, and KeyboardInterrupt goes on. Where data or options are refused, all is as it
+            was.
+        """
+        self._fit(X, y, sample_weight)
+        return self
+
+    def _read_answers(self, y, n_rows):
+        given = read_numbers(y, n_rows)
+        missing = int(np.isnan(given.values).all(axis=1).sum())
+        if missing:
+            told = f"{missing} of {n_rows} rows have no answer: they teach of columns alone"
+            warn(told, UserWarning)
+        return given
+
+    def _new_fitted(self, y: Given) -> FittedNumbers:
+        q = y.values.shape[1]
+        kinds = [self.target] * q if isinstance(self.target, str) else list(self.target)
+        if len(kinds) != q:
+            raise OptionError(f"target={self.target!r} has {len(kinds)} words for {q} answers")
+        names = y.names or [f"answer {k}" for k in range(q)]
+        what = ["y"] if y.flat else [f"column {name!r} of y" for name in names]
+        responses = [
+            Response.learn(own, kind, name)
+            for own, kind, name in zip(y.values.T, kinds, what, strict=True)
+        ]
+        return FittedNumbers(self._defaults(), responses=responses, names=y.names, flat=y.flat)
+
+    def _seen(self, y: Given) -> np.ndarray:
+        """Answers on the scale of models, (n, q)."""
+        q = len(self._fitted.responses)
+        if y.values.shape[1] != q:
+            raise InputError(f"y has {y.values.shape[1]} columns, and the model has {q} answers")
+        pairs = zip(self._fitted.responses, y.values.T, strict=True)
+        return np.stack([response.seen(own) for response, own in pairs], axis=1)
+
+    def _choose(
+        self, readings: Readings, y: Given, weights, seed: int, rng, on_workers: bool
+    ) -> list[tuple[Options, float]]:
+        """Settle what is left at "auto" on held-out rows.
+
+        Returns options of the models to train on all rows, and their weights; none where models of
+        the choice are kept.
+        """
+        fixed, z = self._fixed(), self._seen(y)
+        alone = [(self.chosen_, 1.0)]
+        codes = strata_of(y.values)
+        answered = int(np.count_nonzero((codes >= 0) & (weights > 0)))
+        average = 1 if on_workers and self.average == "auto" else self.average
+        average = _MOST if average == "auto" else average
+        if fixed.keys() >= DEFAULTS.keys() and average == 1:
+            return alone
+        folds = _FOLDS if average > 1 and answered <= _FOLDED else None
+        parts = splits(codes, weights, rng, cv=self.cv, folds=folds, most=_TRIED)
+        if not parts:
+            return alone
+        silent = np.where(codes < 0, weights, 0.0)  # rows without an answer, for all parts
+
+        def train(options: Options, part: Split, _) -> PlanesModel:
+            own = part.weights + silent
+            rows = np.flatnonzero(own > 0)
+            table = readings.of(options).take(rows)
+            return self._trained(options, "choice", table, z[rows], own[rows], seed, chooser)
+
+        def score(options: Options, part: Split, model: PlanesModel) -> np.ndarray:
+            held, found = part.held, []
+            for view in views_of(readings.of(options).take(held), seed):
+                predicted = self._predicted(model.answers(view))
+                off = (np.reshape(predicted.mean, (len(held), -1)) - y.values[held]) / spread
+                square = np.nanmean(off**2, axis=1)
+                found.append(np.stack([predicted.log_prob(y.values[held]), square], axis=1))
+            return np.stack(found)
+
+        def keep(options: Options, model: PlanesModel, mark: NumberMark | None) -> None:
+            self._fitted.model, self._fitted.choice = model, chooser.choice()
+            self._fitted.chosen |= options
+
+        spread = np.maximum(np.nanstd(y.values, axis=0), 1e-150)
+        ways = candidates(readings, fixed, answered * 0.75)
+        chooser = Chooser(
+            parts, train, score, less_surprised, keep, of=MOST_TRIED, verbose=self.verbose,
+            all_models=average > 1, judge=judged,
+        )  # fmt: skip
+        chooser.best_of(ways)
+        self.chosen_["held_out"] = chooser.held_out
+        self._fitted.choice = chooser.choice()
+        if average == 1:
+            return alone
+        enough = self.average == "auto" and answered > _FOLDED
+        best = best_of(chooser.results, 1 if enough else max(average // len(parts), 1))
+        self._fitted.choice = chooser.choice(weights_of(chooser, best))
+        seen = min(np.count_nonzero(part.weights) for part in parts) / max(answered, 1)
+        if len(parts) > 1 and seen >= _KEPT:
+            self._fitted.members = members_of(best)
+            self._fitted.chosen |= best[0][0].options
+            return []
+        return [(own.options, share) for own, share in best]
+
+    def _trained(
+        self,
+        options: Options,
+        stage: str,
+        table: Encoded,
+        z: np.ndarray,
+        weights: np.ndarray,
+        seed: int,
+        chooser: Chooser | None = None,
+    ) -> PlanesModel:
+        """A model of some rows; it is there, if training is interrupted, from its first step on."""
+        rng = np.random.RandomState(seed)
+        size = min(options["n_components"], max(int(np.count_nonzero(weights)), 1))
+        model = PlanesModel.start(
+            table, z, weights, size, _loss_of(self.loss), rng, options["hide"]
+        )
+
+        def after_step(record) -> bool:
+            if stage == "fit" or self._fitted.model is None:
+                self._keep(model)
+            return self._call_back(record, stage, chooser)
+
+        verbose = self.verbose if stage == "fit" else 0
+        plan = Plan(self.max_iter, self.tol, verbose=verbose, callback=after_step)
+        with warnings.catch_warnings():
+            if stage != "fit" or self.max_iter == _STEPS:  # as many as the default gives
+                warnings.simplefilter("ignore", ConvergenceWarning)
+            model.train(table, z, weights, rng, plan, self.n_jobs if stage == "fit" else None)
+        return model
+
+    def _fit_members(self, wanted, rows_of, y, weights, seed):
+        members: list[Member] = []
+        z = self._seen(y)
+        for options, weight in wanted:
+            stage = "average" if members else "fit"
+            model = self._trained(options, stage, rows_of(options), z, weights, seed)
+            members.append(Member(model, weight))
+        if members:
+            self._fitted.members = members
+
+    def _class_counts(self, weights):
+        return [0], np.array([np.count_nonzero(weights)])
+
+    def _labels_of(self, y, some):
+        return np.zeros(len(y.values[some])), None
+
+    @writes
+    def partial_fit(self, X, y, sample_weight=None):
+        """Take one pass over the next rows of a stream, in the order given.
+
+        The first batch fixes what the columns are, their levels, the units and the kind of y, and
+        where components begin: it should have some hundreds of rows. Nothing is held out in a
+        stream: what is left at "auto" is four components, and columns of whole numbers with few
+        values are levels.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as for `fit`
+
+        Returns
+        -------
+        self
+        """
+        self._check_options()
+        first = not self.__sklearn_is_fitted__()
+        table = check_table(X)
+        given = read_numbers(y, table.n_rows, needed=first)
+        weights = _input.check_weights(sample_weight, np.empty((table.n_rows, 0)))
+        if not first:
+            z = self._seen(given)
+            for model, _ in self._fitted.members:
+                model.learn(Encoded.read(model.layout_, table), z, weights)
+            if self._fitted.density is not None:
+                self._fitted.density.partial_fit(X, np.zeros(table.n_rows), None, weights)
+        else:
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            with self._beginning(self._new_fitted(given)):
+                self._start_stream(X, given, weights, seed)
+        self._call_back(self.model_.history_[-1])
+        return self
+
+    def _start_stream(self, X: Any, y: Given, weights: np.ndarray, seed: int) -> None:
+        options, z = self.chosen_, self._seen(y)
+        layout = Layout.learn(X, self.families, options["missing"] == "informative", 1)
+        rng, rows = np.random.RandomState(seed), Encoded.read(layout, X)
+        size = min(options["n_components"], max(len(z) // ROWS_EACH, 1))
+        model = PlanesModel.start(rows, z, weights, size, _loss_of(self.loss), rng, options["hide"])
+        model.learn(rows, z, weights)
+        if self.density is True:
+            density = self._new_density(seed)
+            self._fitted.density = density.partial_fit(X, np.zeros(len(z)), None, weights)
+        self._fitted.model = model
+
+    def _check_options(self) -> None:
+        super()._check_options()
+        kinds = [self.target] if isinstance(self.target, str) else self.target
+        known = ("auto", *TARGETS)
+        if not isinstance(kinds, list | tuple) or any(kind not in known for kind in kinds):
+            raise OptionError(f"target={self.target!r} must be one of {list(known)}")
+        if self.missing not in ("auto", "ignore", "informative"):
+            raise OptionError(f"missing={self.missing!r} must be 'auto', 'ignore' or 'informative'")
+        if self.whole_numbers not in ("auto", "levels", "numbers"):
+            raise OptionError(
+                f"whole_numbers={self.whole_numbers!r} must be 'auto', 'levels' or 'numbers'"
+            )
+        if isinstance(_loss_of(self.loss), Hinge):
+            raise OptionError(f"loss={self.loss!r} is of labels: use 'ncll', 'nll' or 'blend'")
+        self._new_density(0)._check_options()
+        self._new_density(0).set_params(
+            max_iter=self.max_iter, tol=self.tol, hide=self.hide
+        )._check_options()
+
+    def _defaults(self, stream: bool = False) -> Options:
+        return DEFAULTS | self._fixed()
+
+    def _fixed(self) -> Options:
+        """The options that are given."""
+        given = {name: getattr(self, name) for name in DEFAULTS}
+        return {name: value for name, value in given.items() if value != "auto"}
+
+    # --- what is known of it ----------------------------------------------------------------------
+
+    @property
+    def target_(self) -> Any:
+        kinds = [response.kind for response in self._fitted.responses]
+        return kinds[0] if self._fitted.flat else kinds
+
+    @property
+    def members_(self) -> list[dict[str, Any]]:
+        check_is_fitted(self)
+        return [
+            {"weight": weight, "loss": model.learner_.rule.loss}
+            | {"n_components": int(model.learner_.model.first[-1])}
+            for model, weight in self._fitted.members
+        ]
+
+    @property
+    def families_(self) -> dict:
+        return self.model_.families_
+
+    @property
+    def n_features_in_(self) -> int:
+        return len(self.model_.layout_.columns)
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        layout = self.model_.layout_
+        if not layout.named:
+            raise AttributeError("the columns of an array have no names")
+        return np.array([str(column.name) for column in layout.columns], dtype=object)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _loss_of(loss: Any) -> Any:
+    """The loss of an option."""
+    return resolve_loss(Blend(0.1) if loss == "blend" else loss)

@@ -34,4 +34,4 @@ bench: .venv/ready
 	touch $@
 
 clean:
-	rm -rf docs/api/generated .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis output
+	rm -rf docs/api/generated docs/tutorials .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis output

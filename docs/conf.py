@@ -1,9 +1,10 @@
 """The documentation site: ``make docs``.
 
 The source of the site is the whole repository, so a link from one Markdown page to another is the
-same on the site, in an editor and where the repository is browsed. No page runs any code.
+same on the site, in an editor and where the repository is browsed. Only the tutorials run code.
 """
 
+import os
 import shutil
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from docutils import nodes
 from sklearn.base import BaseEstimator
 from sphinx import addnodes
 from sphinx.util import inspect
+from sphinx_gallery.sorting import ExplicitOrder
 
 import discem
 
@@ -25,6 +27,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "numpydoc",
     "sphinx_design",
+    "sphinx_gallery.gen_gallery",
 ]
 include_patterns = [
     "docs/**",
@@ -36,7 +39,7 @@ include_patterns = [
     "SECURITY.md",
     "CHANGELOG.md",
 ]
-exclude_patterns = [".*", "docs/_*", "output", "src", "tests", "examples"]
+exclude_patterns = [".*", "docs/_*", "output", "src", "tests", "examples", "tutorials"]
 root_doc = "docs/index"
 templates_path = [str(Path(__file__).with_name("_templates"))]
 
@@ -48,6 +51,27 @@ toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"  # the sections of a docstring say more
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
+
+# Scripts become pages and notebooks. It is this field's convention, needs no Jupyter, and the
+# scripts are plain Python, which the tests run and a linter reads.
+sphinx_gallery_conf = {
+    "examples_dirs": "tutorials",
+    "gallery_dirs": "docs/tutorials",
+    "filename_pattern": r"\.py$",
+    "within_subsection_order": ExplicitOrder(
+        ["churn.py", "text.py", "stream.py", "few_labels.py", "five_lines.py"]
+    ),
+    "capture_repr": ("_repr_html_",),
+    "show_signature": False,
+    "show_memory": False,
+    "min_reported_time": 1e9,
+    "reset_modules": ("matplotlib",),
+    "matplotlib_animations": False,
+    "remove_config_comments": True,
+    "abort_on_example_error": True,
+    "write_computation_times": False,
+}
+os.environ["OMP_NUM_THREADS"] = "1"
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"discem {release}"
@@ -66,7 +90,7 @@ html_theme_options = {
         "image_dark": "_static/discem.svg",
         "alt_text": "",
     },
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 7,
     "navbar_align": "left",
     "navigation_with_keys": False,
     "show_prev_next": True,
@@ -97,11 +121,13 @@ def sign(app, what, name, member, options, signature, returned):
 def copy_linked_files(app, doctree, page):
     """Let links to files that are no pages, such as scripts, lead to a copy beside the pages."""
     for link in list(doctree.findall(addnodes.download_reference)):
-        target = (Path(app.srcdir) / page).parent.joinpath(link["reftarget"]).resolve()
+        folder, uri = Path(page).parent, link["reftarget"]
+        if uri.startswith("/"):  # as the tutorials have it, from the root
+            uri = os.path.relpath(uri[1:], folder)
+        target = Path(app.srcdir, folder, uri).resolve()
         copy = Path(app.outdir) / target.relative_to(app.srcdir)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(target, copy)
-        uri = link["reftarget"]
         link.replace_self(nodes.reference("", "", *link.children, refuri=uri, internal=True))
 
 

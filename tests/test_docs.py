@@ -24,7 +24,7 @@ PAGES = sorted(
     for folder in (".", "docs", "benchmarks", "experiments")
     for page in ROOT.glob(f"{folder}/*.md")
 )
-EXAMPLES = sorted(ROOT.glob("examples/*.py"))
+EXAMPLES = sorted([*ROOT.glob("examples/*.py"), *ROOT.glob("tutorials/*.py")])
 ESTIMATORS = [
     value
     for value in (getattr(discem, name) for name in discem.__all__)
@@ -180,7 +180,8 @@ def test_the_page_of_families_names_every_method_of_the_record():
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda p: p.stem)
 def test_examples_run(example, tmp_path):
-    surroundings = os.environ | {"PYTHONPATH": str(Path(discem.__file__).parents[1])}
+    source = str(Path(discem.__file__).parents[1])
+    surroundings = os.environ | {"PYTHONPATH": source, "MPLBACKEND": "agg"}
     run = subprocess.run(
         [sys.executable, str(example)],
         cwd=tmp_path,

@@ -1,6 +1,8 @@
 """The documentation site, as ``make docs`` builds it: its links, and what a reader meets."""
 
+import ast
 import functools
+import json
 import os
 import re
 import subprocess
@@ -16,7 +18,13 @@ import pytest
 import discem
 
 pytest.importorskip("sphinx", reason="the site needs Sphinx: pip install -e '.[docs]'")
-for extension in ("myst_parser", "numpydoc", "pydata_sphinx_theme", "sphinx_design"):
+for extension in (
+    "myst_parser",
+    "numpydoc",
+    "pydata_sphinx_theme",
+    "sphinx_design",
+    "sphinx_gallery",
+):
     pytest.importorskip(extension, reason=f"the site needs {extension}: pip install -e '.[docs]'")
 
 ROOT = Path(__file__).parents[1]
@@ -89,6 +97,22 @@ def test_estimators_show_their_options_and_methods(site):
         assert f'id="discem.TableClassifier.{name}"' in text
 
 
+TUTORIALS = sorted((ROOT / "tutorials").glob("*.py"))
+
+
+@pytest.mark.parametrize("tutorial", TUTORIALS, ids=lambda p: p.stem)
+def test_tutorials_show_what_they_print_and_are_notebooks(site, tutorial):
+    """The cells of the notebook, one after the other, are the script; the site ran it."""
+    page = (site / "docs" / "tutorials" / f"{tutorial.stem}.html").read_text(encoding="utf-8")
+    assert "sphx-glr-script-out" in page and "images/sphx_glr_" in page
+    notebook = json.loads((site / "docs" / "tutorials" / f"{tutorial.stem}.ipynb").read_text())
+    code = ["".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "code"]
+    assert len(code) > 3
+    statements = [ast.dump(node) for node in ast.parse("\n".join(code)).body]
+    script = ast.parse(tutorial.read_text(encoding="utf-8")).body[1:]  # after the title
+    assert statements == [ast.dump(node) for node in script]
+
+
 # --- in a browser ---------------------------------------------------------------------------------
 
 
@@ -135,7 +159,7 @@ def test_every_entry_of_the_navigation_resolves(view):
     tab.goto("/")
     tab.wait_for_url("**/docs/index.html")
     sections = entries(tab, ".navbar-header-items .nav-link")
-    assert {"Get started", "API reference", "Results"} <= set(sections)
+    assert {"Get started", "Tutorials", "API reference", "Results"} <= set(sections)
     for title, address in sections.items():
         assert tab.goto(address).ok
         assert tab.locator("h1").first.inner_text().startswith(title)

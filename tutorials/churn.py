@@ -123,7 +123,7 @@ unclear = X_test.iloc[[np.abs(chance - 0.6).argmin()]]
 print("as trained:          ", model.predict_proba(unclear).round(3)[0], model.classes_)
 model.set_class_prior({"leaves": 0.1, "stays": 0.9})
 print("if one in ten leaves:", model.predict_proba(unclear).round(3)[0])
-model.set_class_prior(None)
+model = model.set_class_prior(None)
 
 # %%
 # Fill in, draw, and doubt

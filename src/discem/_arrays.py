@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from itertools import pairwise
+from math import copysign, log
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,24 @@ def mapped(function: Callable[[Any], Any], state: Any, kind: Any = np.ndarray) -
         changed = {name: mapped(function, getattr(state, name), kind) for name in names}
         return replace(state, **changed)
     return state
+
+
+def within(limit: float, array: Any) -> float:
+    """A limit that suits double precision, as one that suits the precision of an array.
+
+    The limits of the library are powers: what may be squared twice here may be squared twice there.
+    """
+    if isinstance(array, np.ndarray):
+        return limit
+    xp = namespace_of(array)
+    share = log(float(xp.finfo(array.dtype).max)) / log(float(xp.finfo(xp.float64).max))
+    return limit if share == 1.0 else copysign(abs(limit) ** share, limit)
+
+
+def clipped(array: Any, low: float | None, high: float | None) -> Any:
+    """The numbers, within limits that suit double precision."""
+    bounds = (None if limit is None else within(limit, array) for limit in (low, high))
+    return namespace_of(array).clip(array, *bounds)
 
 
 def count_true(flags: Any) -> Any:

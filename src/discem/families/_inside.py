@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._arrays import namespace_of
+from .._arrays import namespace_of, within
 
 
 def fractions(share: float, n: Any, s: Any, v: Any) -> Any:
@@ -20,7 +20,7 @@ def fractions(share: float, n: Any, s: Any, v: Any) -> Any:
     f = xp.where(n < -share, -share / xp.where(n < -share, n, -one), one)
     b, a = v + n - 2.0 * keep * n, n * v - s * s - keep * n * n
     size = xp.maximum(xp.abs(a), xp.abs(b))
-    far = ~(size < 1e300)
+    far = ~(size < within(1e300, size))
     scale = xp.where((size > 0) & ~far, size, one)
     a, b, c = a / scale, b / scale, share / scale
     inside = b * b - 4.0 * a * c

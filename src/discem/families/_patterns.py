@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import beside, here, namespace_of, segment_sum
+from .._arrays import beside, clipped, here, namespace_of, segment_sum
 
 _AT_ONCE = 1 << 22  # numbers of inverses to keep at a time
 
@@ -83,7 +83,7 @@ def group(values: Any, shift: Any, scale: Any, farthest: float, base: Any = None
     varies = xp.isfinite(scale)
     factor = xp.where(varies, 1.0 / scale, xp.zeros_like(scale))
     units = (beside(values, shift) - shift) * factor
-    units = xp.clip(units, -farthest, farthest)
+    units = clipped(units, -farthest, farthest)
     units = xp.where(xp.isnan(units), xp.zeros_like(units), units)
     units = xp.concat([units, xp.zeros_like(shift)[None, :]], axis=0)
     place, row = beside(place, shift), beside(row, shift)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import count_true, namespace_of
+from .._arrays import clipped, count_true, namespace_of, within
 from ._family import Block, Step
 from ._inside import fractions
 
@@ -50,7 +50,9 @@ def definite(covariance: Any) -> tuple[Any, Any]:
         try:
             if ridge:
                 variance = xp.abs(xp.sum(covariance * one, axis=-1))[..., None] * one
-                covariance = (1.0 - ridge) * covariance + ridge * variance + _LEAST * one
+                covariance = (
+                    (1.0 - ridge) * covariance + ridge * variance + within(_LEAST, one) * one
+                )
             return covariance, xp.linalg.cholesky(covariance)
         except (np.linalg.LinAlgError, RuntimeError):
             continue
@@ -82,7 +84,7 @@ def moved(block: Block, found: Any, step: Step, landed: Any) -> tuple[Block, int
     to_square = to_square + to_mean[:, None, None] * off[:, :, None] * off[:, None, :]
     new, shift, S, short = landed(step, count, S, to_count, to_sum, to_square)
     values = {
-        "mean": xp.clip(mean + shift.T, -WIDE, WIDE),
+        "mean": clipped(mean + shift.T, -WIDE, WIDE),
         "covariance": last(definite(symmetric(S))[0]),
     }
     # the mass lacks what steps were shortened by
@@ -125,7 +127,9 @@ def _white(root: Any, count: Any, to_count: Any, to_sum: Any, to_square: Any) ->
     s = (back @ to_sum[:, :, None])[:, :, 0] / count[:, None]
     v = back @ to_square @ xp.matrix_transpose(back) / count[:, None, None]
     return tuple(
-        xp.where(xp.isfinite(each), xp.clip(each, -_FAR, _FAR), xp.full_like(each, -_FAR))
+        xp.where(
+            xp.isfinite(each), clipped(each, -_FAR, _FAR), xp.full_like(each, -within(_FAR, each))
+        )
         for each in (to_count / count, s, v)
     )
 
@@ -141,11 +145,11 @@ def land_check(step: Step, count: Any, S: Any, to_count: Any, to_sum: Any, to_sq
     xp, floor = namespace_of(S), step.floor
     new = count + to_count
     low = new < floor
-    kept = xp.clip(xp.where(low, floor * xp.ones_like(new), new), _COUNT, None)
+    kept = clipped(xp.where(low, floor * xp.ones_like(new), new), _COUNT, None)
     shift = to_sum / kept[:, None]
     square = (count[:, None, None] * S + to_square) / kept[:, None, None]
     square = square - shift[:, :, None] * shift[:, None, :]
-    square = xp.where(xp.isfinite(square), xp.clip(square, -_FAR, _FAR), xp.zeros_like(square))
+    square = xp.where(xp.isfinite(square), clipped(square, -_FAR, _FAR), xp.zeros_like(square))
     values, vectors = xp.linalg.eigh(symmetric(square))
     least = (floor / kept)[:, None] + 1e-12 * xp.sum(xp.abs(values), axis=1, keepdims=True)
     short = low | xp.any(values < least, axis=1)

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from .._arrays import (
     beside,
+    clipped,
     count_true,
     may_be_true,
     namespace_of,
@@ -112,7 +113,7 @@ class CategoricalFamily(Family):
             one = xp.ones_like(worst)
             f = xp.where(over, most / xp.where(over, worst, one), one)
             step_of = step_of * self._of_levels(block, f)
-        values = {"share": xp.clip(p + step_of, _LEAST, None)}
+        values = {"share": clipped(p + step_of, _LEAST, None)}
         beyond = xp.where(short, new_count - count - change, xp.zeros_like(count))
         gained = xp.sum(seen + beyond, axis=1)
         mass, _ = projection.positive(block.mass, gained - step.decay * block.mass, step.floor)
@@ -151,7 +152,7 @@ class CategoricalFamily(Family):
         xp = namespace_of(logs)
         p = xp.exp(logs - self._of_levels(block, segment_max(logs, first)))
         p = p / self._of_levels(block, segment_sum(p, first))
-        return block._replace(values={"share": xp.clip(p, _LEAST, None)})
+        return block._replace(values={"share": clipped(p, _LEAST, None)})
 
     def slope(self, block, found, counts, n):
         (sums, seen), p, prior = found, block.values["share"], block.prior

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import beside, count_true, may_be_true, namespace_of
+from .._arrays import beside, clipped, count_true, may_be_true, namespace_of
 from .._checks import check_array, check_number
 from ..exceptions import OptionError
 from ..io.column_kinds import NUMBER, ColumnKind, Found, register_column
@@ -64,7 +64,7 @@ class GaussianFamily(Family):
         if xp.any(missing):
             units = xp.where(missing, xp.zeros_like(units), units)
             seen = xp.where(missing, xp.zeros_like(units), xp.ones_like(units))
-        units = xp.clip(units, -_FARTHEST, _FARTHEST)
+        units = clipped(units, -_FARTHEST, _FARTHEST)
         base = None if rows.base is None else beside(rows.base, shift)
         return Statistics(xp.concat([units, units * units], axis=1), seen, base)
 
@@ -84,7 +84,7 @@ class GaussianFamily(Family):
         m, v = block.values["mean"], block.values["variance"]
         xp, d = namespace_of(m), m.shape[0]
         off = (batch.values[:, :d, None] - m[None, :, :]) / xp.sqrt(v)[None, :, :]
-        z = xp.clip(off, -_REMOTE, _REMOTE) ** 2
+        z = clipped(off, -_REMOTE, _REMOTE) ** 2
         effect = 0.5 + 0.5 * z * z
         if batch.seen is not None:
             effect = effect * batch.seen[:, :, None]
@@ -104,8 +104,8 @@ class GaussianFamily(Family):
         landed = _land_check if isinstance(step.projection, Check) else _land_inside
         new_count, shift, variance, short = landed(step, count, m, v, change)
         values = {
-            "mean": xp.clip(m + shift, -_WIDE, _WIDE),
-            "variance": xp.clip(variance, _NARROW, _WIDE * _WIDE),
+            "mean": clipped(m + shift, -_WIDE, _WIDE),
+            "variance": clipped(variance, _NARROW, _WIDE * _WIDE),
         }
         # the mass lacks what steps were shortened by
         beyond = xp.where(short, new_count - count - change.count, xp.zeros_like(count))
@@ -359,7 +359,7 @@ def _land_check(step: Step, count: Any, m: Any, v: Any, change: Change) -> tuple
     variance = square - shift * shift
     short = low | ~(variance >= floor / kept)
     variance = xp.maximum(variance, floor / kept)
-    return xp.maximum(kept, _COUNT * xp.ones_like(kept)), shift, variance, short
+    return clipped(kept, _COUNT, None), shift, variance, short
 
 
 class GaussianColumn(ColumnKind):

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._arrays import namespace_of
+from .._arrays import clipped, namespace_of
 from .._checks import check_array, check_number
 from ..exceptions import OptionError
 from ..io.rows import DenseRows, dense_rows
@@ -94,7 +94,7 @@ class NormalFamily(Family):
         far = xp.moveaxis(xp.concat(far, axis=0), 1, 0)
         seen = xp.sum(rows.there, axis=1)
         seen = xp.take(seen, rows.pattern, axis=0)[None, :, None]
-        return rows.by_row(0.5 * (xp.clip(far, None, 1e100) ** 2 + seen)) / step.counts(block.mass)
+        return rows.by_row(0.5 * (clipped(far, None, 1e100) ** 2 + seen)) / step.counts(block.mass)
 
     def moved(self, block, found, step):
         landed = _wishart.land_check if isinstance(step.projection, Check) else _wishart.land_inside

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import gammaln
 
-from .._arrays import beside, count_true, namespace_of
+from .._arrays import beside, clipped, count_true, namespace_of
 from .._checks import check_array, check_number
 from ..exceptions import OptionError
 from ..io.column_kinds import ColumnKind, Found, Slot, register_column
@@ -70,7 +70,7 @@ class PoissonFamily(Family):
         beyond = xp.where(short, new_count - count - change, xp.zeros_like(count))
         gained = xp.sum(seen + beyond, axis=1)
         mass, _ = positive(block.mass, gained - step.decay * block.mass, step.floor)
-        values = {"rate": xp.clip(new, _SMALLEST, _LARGEST)}
+        values = {"rate": clipped(new, _SMALLEST, _LARGEST)}
         n_short = count_true(short | shorter)
         return block._replace(mass=mass, values=values), n_short
 

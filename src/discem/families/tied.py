@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import count_true, namespace_of, segment_sum
+from .._arrays import clipped, count_true, namespace_of, segment_sum
 from . import _moments, _wishart
 from ._family import Block, register
 from ._given import FARTHEST, inverses, log_units
@@ -92,7 +92,7 @@ class TiedFamily(NormalFamily):
         mean = mean + taken * to_sum / new
         gained = xp.sum(xp.where(short, new - count + seen - change, seen))[None]
         mass, _ = step.projection.positive(block.mass, gained - step.decay * block.mass, step.floor)
-        values = {"mean": xp.clip(mean, -_wishart.WIDE, _wishart.WIDE)}
+        values = {"mean": clipped(mean, -_wishart.WIDE, _wishart.WIDE)}
         return block._replace(mass=mass, values=values), count_true(short)
 
     def free(self, block):

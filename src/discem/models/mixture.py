@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import beside, namespace_of
+from .._arrays import beside, namespace_of, within
 from .._checks import check_array, check_number, demand
 from .._kinds import savable
 from ..families import Block, Family, Step, family_of, multiply
@@ -176,7 +176,8 @@ class Mixture:
             own = family.leverage(block, part, own, step_of, moves.negligible)
             if own is not None:
                 xp, own = namespace_of(own), self.by_component(b, own)
-                own = xp.where(own < _FARTHEST, own, xp.full_like(own, _FARTHEST))
+                most = within(_FARTHEST, own)
+                own = xp.where(own < most, own, xp.full_like(own, most))
                 total = own if total is None else total + own
         if posterior is None or total is None:
             return total

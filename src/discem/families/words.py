@@ -96,8 +96,9 @@ class WordsFamily(Family):
         xp = namespace_of(cells)
         logs = xp.log(cells, out=space(cells.shape, "logs", cells))
         # classes in rows: sums over a few of them are then sums of long arrays
-        even = xp.log(block.values["total"])[:, None] * batch.lengths
-        return xp.subtract(batch.product(logs).T, even).T
+        total = block.values["total"]
+        found = xp.subtract(batch.product(logs).T, xp.log(total)[:, None] * batch.lengths)
+        return xp.astype(found, total.dtype, copy=False).T
 
     def expected(self, block, batch: Documents, weights, least=0.0):
         there, batch = batch.only(weights, least)

@@ -11,7 +11,10 @@ import discem
 from discem import TableClassifier
 from discem.datasets import customers
 from discem.estimators._average import REST, Member
+from discem.estimators._candidates import numbers_of
+from discem.estimators._tables import Encoded
 from discem.exceptions import ModelFileError, OptionError
+from discem.io.tables import Layout, check_table
 
 
 def table(n=240, seed=0):
@@ -31,7 +34,9 @@ def test_members_are_of_the_best_candidates(averaged):
     assert len(weights) == 4 and sum(weights) == pytest.approx(1.0)
     assert weights == sorted(weights, reverse=True)
     taken = [each for each in model.choice_ if each["taken"]]
-    left = [each["log_loss"] for each in model.choice_ if not each["taken"]]
+    others = [each for each in model.choice_ if not each["taken"]]
+    left = [each["log_loss"] for each in others if each["held_out"] == len(y)]
+    assert len(left) < len(others)  # some were far behind on the first part
     assert len(taken) == 2 and max(each["log_loss"] for each in taken) <= min(left)
     assert any(each["loss"] == "nll" for each in model.choice_)
     np.testing.assert_array_equal(model.class_count_, np.unique(y, return_counts=True)[1])
@@ -44,6 +49,28 @@ def test_probabilities_are_the_mean_of_those_of_the_members(averaged):
     np.testing.assert_array_equal(model.predict(X), model.classes_[expected.argmax(axis=1)])
     joint = model.predict_joint_log_proba(X)
     np.testing.assert_allclose(logsumexp(joint, axis=1), model.score_samples(X), rtol=1e-9)
+
+
+def test_no_class_is_less_probable_than_can_be_known():
+    X, y = table()
+    model = discem.GaussianNB(random_state=0).fit(X[["age"]].to_numpy(float), y)
+    far = model.predict_log_proba([[1e12], [40.0]])
+    assert far.min() == -29.5 and np.exp(far).sum(axis=1) == pytest.approx(1.0)
+
+
+def test_whole_numbers_are_numbers_unless_nearly_all_are_the_same():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({
+        "few": rng.integers(6, size=300),
+        "same": np.where(rng.random(300) < 0.95, 0, rng.integers(6, size=300)),
+        "zeros": np.where(rng.random(300) < 0.5, 0, rng.integers(1, 60, size=300)),
+        "amounts": np.where(rng.random(300) < 0.5, 0, rng.integers(1, 6000, size=300)),
+    })  # fmt: skip
+    rows = Encoded.read(Layout.learn(check_table(X), "auto"), X)
+    assert [c.family for c in rows.layout.columns] == [*["categorical"] * 2, *["hurdle"] * 2]
+    assert numbers_of(rows, "auto") == {"few": "gaussian", "zeros": "gaussian"}
+    assert numbers_of(rows, {"few": "categorical"}) == {"zeros": "gaussian"}
+    assert numbers_of(rows, "gaussian") == {}
 
 
 def test_columns_intercept_and_the_rest_are_the_score(averaged):

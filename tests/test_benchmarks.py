@@ -410,6 +410,19 @@ def test_peers_take_columns_without_values_and_levels_never_seen(tables, name):
         assert p.sum(axis=1) == pytest.approx(1)
 
 
+def test_the_search_for_tables_behind_nll_says_what_it_found(tmp_path):
+    out = tmp_path / "search.json"
+    run("search.py", "--tables", 2, "--models", "NaiveBayes", "GaussianNB", "--json", out)
+    results = json.loads(out.read_text())["results"]
+    assert {(each["case"], each["model"]) for each in results} >= {
+        (0, "NaiveBayes"),
+        (1, "NaiveBayes"),
+    }
+    for each in results:
+        assert each["default"] < 30.0 and not each["too large"]
+        assert (each["behind"] == 0.0) or each["behind"] == each["default"] - each["nll"] > 0.02
+
+
 def test_the_table_classifier_takes_part(tables):
     import discem
 

@@ -13,7 +13,15 @@ from tiny import untimed
 import discem
 from discem import MixtureClassifier, MultinomialNB, TableClassifier, TextClassifier
 from discem.estimators import _choice, mixture
-from discem.estimators._choice import Choice, Chooser, less_surprised, mark, more_accurate, weigh
+from discem.estimators._choice import (
+    Choice,
+    Chooser,
+    is_behind,
+    less_surprised,
+    mark,
+    more_accurate,
+    weigh,
+)
 from discem.estimators._folds import Split, splits
 from discem.exceptions import OptionError
 
@@ -218,6 +226,17 @@ def test_the_best_candidate_is_taken(better):
     assert choice[1]["log_loss"] == min(each["log_loss"] for each in choice)
     assert choice[1]["accuracy"] == max(each["accuracy"] for each in choice)
     assert len(best.models) == 2 and not chooser.results[0].models
+
+
+def test_a_candidate_far_behind_on_the_first_part_is_left():
+    chooser = chooser_of(labels(), parts=4, of=4, hopeless=is_behind)
+    best = chooser.best_of({"points": p} for p in (2.0, 0.0, 2.01, 4.0))
+    assert best.options == {"points": 4.0}
+    assert [each["held_out"] for each in chooser.choice()] == [120, 30, 120, 120]
+    assert [each.complete for each in chooser.results] == [True, False, True, True]
+    first, left = chooser.results[:2]
+    assert is_behind(left.mark, first.mark) and not is_behind(first.mark, left.mark)
+    assert not is_behind(left.mark, first.mark, errors=1e9)
 
 
 def test_candidates_may_depend_on_how_earlier_ones_did():

@@ -326,7 +326,7 @@ def test_columns_and_intercept_are_the_score(Model):
         assert why.columns == list(X) and why.classes.tolist() == LABELS.tolist()
         scores = why.intercept + why.contributions.sum(axis=0)
         np.testing.assert_allclose(
-            np.exp(scores - logsumexp(scores)), expected[i], rtol=1e-10, atol=1e-14
+            np.exp(scores - logsumexp(scores)), expected[i], rtol=1e-10, atol=1e-12
         )
         np.testing.assert_allclose(why.contributions.sum(axis=1), 0.0, atol=1e-12)
         one, other = why.against("ash", "cedar")[0]

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..io.columns import Column
 from ..io.frames import Table
 from ..io.tables import Layout
 from ..losses import NLL, Blend, resolve_loss
-from ._choice import Options, Result
-from ._tables import Encoded
+from ._choice import Options, Result, is_behind
+from ._tables import MOST_PATTERNS, Encoded
 
 HIDDEN = 0.8  # the largest share of a row's cells that training hides by default
 _STRENGTHS = (0.25, 4.0)  # of priors, beside 1
@@ -19,9 +20,11 @@ _SIZES = {8: 3, 16: 8, 32: 16}  # of a class, beside 3 and 1; where so many are 
 _MEMBERS = 2  # rows that a component should have, to be tried at all
 _MANY = 100  # .. from 16 components on, and of each column where these are correlated, one
 _CERTAIN = 0.01  # nats a row: nobody needs more
-_HOPELESS = 1.0  # standard errors behind the best: what is like it need not be tried
-_DEAR = 3e8  # products of a pass over correlated columns, which take too long
-_COPIES, _PATTERNS = 3, 300  # of rows, and of cells that are hidden, in such a pass
+_HOPELESS = 2.0  # standard errors behind the best: what is like it need not be tried
+_SAME = 0.9  # of the cells of a column: where more are the same it is hardly one of numbers
+_FEW = 100  # the largest of them
+_DEAR = 4e8  # products of a pass over correlated columns, which take too long
+_COPIES = 3  # of rows in such a pass: as they are, and twice with cells hidden
 
 DEFAULTS: Options = {
     "n_components": 3,
@@ -45,8 +48,9 @@ class Readings:
 
     def __init__(self, table: Table, families: Any, layout: Layout):
         self.table, self.families, self.layout = table, families, layout
-        self.numbers = numbers_of(layout, families)
+        self.numbers: dict[Any, str] = {}
         self._read: dict[tuple, Encoded] = {}
+        self.numbers = numbers_of(self.of(DEFAULTS), families)
 
     def of(self, options: Options) -> Encoded:
         """The rows as a candidate reads them; each way is taken once."""
@@ -71,16 +75,42 @@ class Readings:
         return any(column.holes for column in self.layout.columns)
 
 
-def numbers_of(layout: Layout, families: Any) -> dict[Any, str]:
-    """Families that make numbers of whole numbers with few values, where none is given."""
+def numbers_of(rows: Encoded, families: Any) -> dict[Any, str]:
+    """Families that make plain numbers of whole numbers with few values, where none is given.
+
+    A column that is nearly always the same is not normal, and stays what it is.
+    """
     if isinstance(families, str) and families != "auto":
         return {}
-    return {
-        column.name: "gaussian"
-        for column in layout.columns
-        if column.family == "categorical" and column.kind == "number" and len(column.levels) > 2
-        if isinstance(families, str) or column.name not in families
-    }
+    given = {} if isinstance(families, str) else families
+    found, layout = {}, rows.layout
+    for j, codes in zip(layout.codes, rows.cells.codes.T, strict=True):
+        column, counts = layout.columns[j], np.bincount(codes[codes >= 0], minlength=1)
+        nearly_same = counts.max() > _SAME * counts.sum()
+        if _has_few_values(column) and column.name not in given and not nearly_same:
+            found[column.name] = "gaussian"
+    return found
+
+
+def _has_few_values(column: Column) -> bool:
+    """Whether it has whole numbers, few of them, which are levels, or zero and positive."""
+    if column.family == "categorical":
+        return column.kind == "number" and len(column.levels) > 2
+    return column.family == "hurdle" and column.whole and column.span[1] <= _FEW
+
+
+class Numbers(NamedTuple):
+    """The numbers of a table, as a model of correlated columns meets them."""
+
+    columns: int
+    patterns: int  # of cells that are there, in a pass over the rows and copies with hidden cells
+
+    @classmethod
+    def of(cls, rows: Encoded, most: int) -> Numbers:
+        """Of the first rows, `most` at the most."""
+        missing = np.isnan(rows.cells.numbers[:most])
+        own = len(np.unique(np.packbits(missing, axis=1), axis=0)) if missing.any() else 1
+        return cls(missing.shape[1], (_COPIES - 1) * min(MOST_PATTERNS * own, len(missing)) + own)
 
 
 class Sizes(NamedTuple):
@@ -89,16 +119,17 @@ class Sizes(NamedTuple):
     rows: float  # of a class, on average
     all_rows: int
     classes: int
-    numbers: int  # columns of numbers
-    whole_numbers: int  # that may be numbers or levels
+    numbers: dict[str, Numbers]  # by what whole numbers are
 
     @classmethod
     def of(cls, readings: Readings, codes: np.ndarray, most: int) -> Sizes:
         """Of a table whose labelled rows have these codes; `most` are chosen on."""
-        counts = np.bincount(codes)
-        layout, there = readings.layout, int(np.count_nonzero(counts))
-        numbers, whole = len(layout.numbers), len(readings.numbers)
-        return cls(len(codes) / there, min(len(codes), most), there, numbers, whole)
+        there = int(np.count_nonzero(np.bincount(codes)))
+        ways = ("levels", "numbers") if readings.numbers else ("levels",)
+        numbers = {
+            way: Numbers.of(readings.of(DEFAULTS | {"whole_numbers": way}), most) for way in ways
+        }
+        return cls(len(codes) / there, min(len(codes), most), there, numbers)
 
     def takes(self, options: Options) -> bool:
         """Whether there are enough rows for so many components, and time for the covariance."""
@@ -107,14 +138,11 @@ class Sizes(NamedTuple):
             return size == 1
         if options["covariance"] == "diag":
             return True
-        whole = self.whole_numbers if options["whole_numbers"] == "numbers" else 0
-        d = self.numbers + whole
-        if d < 2:
-            return False
-        if options["covariance"] == "tied":
-            return True
-        visits = size * self.classes * d * d * (_COPIES * self.all_rows + _PATTERNS * d)
-        return each >= 0.5 * d and visits <= _DEAR
+        d, patterns = self.numbers.get(options["whole_numbers"], self.numbers["levels"])
+        visits = d * d * (_COPIES * self.all_rows + patterns * d)
+        if options["covariance"] == "tied":  # whose inverses serve several passes
+            return d > 1 and 0.1 * visits <= _DEAR
+        return d > 1 and each >= 0.5 * d and size * self.classes * visits <= _DEAR
 
 
 def candidates(
@@ -129,14 +157,13 @@ def candidates(
         first["n_components"] = 1
     best = yield first
     seen = [first]
-    for ways in (_kinds(sizes), _variations(readings)):
+    for base, ways in ((first, _kinds(sizes)), (None, _variations(sizes, readings))):
         for way in ways:
             if best.mark.log_loss < _CERTAIN:
                 return
             if fixed.keys() & way.keys() or _is_hopeless(way, results, best):
                 continue
-            base = first if "covariance" in way or "loss" in way else best.options
-            options = base | way
+            options = (base or best.options) | way
             generative = isinstance(loss_of(options["loss"]), NLL)
             if options in seen or not sizes.takes(options) or (generative and "hide" in way):
                 continue
@@ -149,28 +176,28 @@ def candidates(
 
 def how_many(sizes: Sizes, readings: Readings, fixed: Options) -> int:
     """How many candidates there are at most."""
-    ways = [
-        way for way in (*_kinds(sizes), *_variations(readings)) if not fixed.keys() & way.keys()
-    ]
-    return 1 + sum(sizes.takes(DEFAULTS | fixed | way) for way in ways)
+    ways = [*_kinds(sizes), *_variations(sizes, readings)]
+    own = [way for way in ways if not fixed.keys() & way.keys()]
+    return 1 + sum(sizes.takes(DEFAULTS | fixed | way) for way in own)
 
 
 def _kinds(sizes: Sizes) -> Iterator[Options]:
-    """What is modelled, by which loss, with how many components."""
-    for size, loss in ((3, "ncll"), (1, "ncll"), (3, "nll"), (1, "nll")):
+    """What is modelled, by a blend or by counting, with how many components."""
+    for size, loss in ((1, "blend"), (3, "nll"), (1, "nll")):
         yield {"n_components": size, "loss": loss}
-    for wide in ({}, {"whole_numbers": "numbers"}) if sizes.whole_numbers else ({},):
+    for wide in ({}, {"whole_numbers": "numbers"}) if "numbers" in sizes.numbers else ({},):
         for covariance in ("tied", "full"):
             for size, loss in ((1, "blend"), (3, "blend"), (1, "nll")):
                 yield {"covariance": covariance, "n_components": size, "loss": loss, **wide}
-    if sizes.whole_numbers:
+
+
+def _variations(sizes: Sizes, readings: Readings) -> Iterator[Options]:
+    """Options of the best."""
+    if "numbers" in sizes.numbers:
         yield {"whole_numbers": "numbers"}
     for size in _SIZES:
         yield {"n_components": size}
-
-
-def _variations(readings: Readings) -> Iterator[Options]:
-    """Options of the best."""
+    yield {"loss": "ncll"}
     if readings.tells_missing:
         yield {"missing": "informative"}
     yield {"hide": HIDDEN / 2}
@@ -179,14 +206,9 @@ def _variations(readings: Readings) -> Iterator[Options]:
 
 
 def _is_hopeless(way: Options, results: Sequence[Result], best: Result) -> bool:
-    """Whether a smaller model of that kind is far behind the best."""
+    """Whether what was tried of that kind is far behind the best."""
     kind = {name: way[name] for name in ("covariance", "whole_numbers") if name in way}
     if not kind:
         return False
     alike = [each for each in results if kind.items() <= each.options.items()]
-    return bool(alike) and all(_is_behind(each, best) for each in alike)
-
-
-def _is_behind(result: Result, best: Result) -> bool:
-    lost = (result.mark.losses - best.mark.losses).mean(axis=0)
-    return bool(lost.sum() > _HOPELESS * np.sqrt((lost**2).sum()))
+    return bool(alike) and all(is_behind(each.mark, best.mark, _HOPELESS) for each in alike)

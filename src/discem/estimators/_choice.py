@@ -41,7 +41,7 @@ class Mark(NamedTuple):
         """What is put on record."""
         accuracy = float(self.correct.mean())
         found = {"log_loss": self.log_loss, "accuracy": accuracy}
-        return found | {"temperature": self.temperature}
+        return found | {"temperature": self.temperature, "held_out": len(self.weights)}
 
     @property
     def safe_temperature(self) -> float:
@@ -65,6 +65,13 @@ def less_surprised(one: Mark, other: Mark) -> bool:
     """Better by log-loss, where the gain is more than half of its own standard error."""
     gains = (other.losses - one.losses).mean(axis=0)
     return bool(gains.sum() > 0.5 * np.sqrt((gains**2).sum()))
+
+
+def is_behind(one: Mark, other: Mark, errors: float = 1.0) -> bool:
+    """Worse by log-loss, by some standard errors, on the first rows: what both were judged by."""
+    n = min(one.losses.shape[1], other.losses.shape[1])
+    lost = (one.losses[:, :n] - other.losses[:, :n]).mean(axis=0)
+    return bool(lost.sum() > errors * np.sqrt((lost**2).sum()))
 
 
 def mark(parts: list[Split], scores: list[np.ndarray]) -> Mark:
@@ -116,6 +123,7 @@ class Result:
     best_epoch: int = 1  # by these marks
     epochs: int = 0
     seconds: float = 0.0
+    complete: bool = True  # whether it was trained without each of the parts, and not left before
 
     @property
     def mark(self) -> Mark:
@@ -158,8 +166,9 @@ class Choice(UserList):
     """What was tried, in this order: a dict for each candidate.
 
     It has the options of the candidate; `log_loss`, `accuracy` and `temperature` on the rows held
-    out; `epochs` and `seconds`; `weight`, 1 for a candidate that is chosen; and whether it was
-    `taken`. Files do not keep the seconds.
+    out, and how many these were (`held_out`): a candidate that is far behind on the first of
+    several parts is not trained without the others; `epochs` and `seconds`; `weight`, 1 for a
+    candidate that is chosen; and whether it was `taken`. Files do not keep the seconds.
     """
 
     def __repr__(self) -> str:
@@ -209,6 +218,9 @@ class Chooser:
     keep : function of (options, model, mark or None)
         Is told of each model that is the best so far, of the first one as long as it is trained,
         and so lets it be what an interruption leaves.
+    hopeless : function of two marks, optional
+        Whether the first, of some parts, is so far behind the second that a candidate need not be
+        trained without the other parts.
     of : int
         How many candidates there are, at most.
     verbose : int
@@ -228,6 +240,7 @@ class Chooser:
         keep: Callable[[Options, Any, Any], None],
         *,
         of: int,
+        hopeless: Callable[[Mark, Mark], bool] | None = None,
         verbose: int = 0,
         all_models: bool = False,
         judge: Callable[[list[Split], list[np.ndarray]], Any] | None = None,
@@ -235,6 +248,7 @@ class Chooser:
         self.parts, self.train, self.score = parts, train, score
         self.better, self.keep, self.all_models = better, keep, all_models
         self.judge = judge or mark
+        self.hopeless = hopeless
         self.progress = Choosing(verbose, of)
         self.results: list[Result] = []
         self.best: Result | None = None  # that is kept
@@ -259,7 +273,7 @@ class Chooser:
         options = next(each)
         while True:
             result = self._try(options, best)
-            if best is None or self.better(result.mark, best.mark):
+            if best is None or (result.complete and self.better(result.mark, best.mark)):
                 best = self.best = result
                 self.keep(best.options, best.models[-1], best.mark)
             for other in [] if self.all_models else self.results:
@@ -297,8 +311,13 @@ class Chooser:
             if not seen:
                 watch(model)
             result.models.append(model)
+            if leader and self.hopeless and len(scores) < len(self.parts):
+                so_far = self.judge(self.parts[: len(scores)], [own[-1] for own in scores])
+                if self.hopeless(so_far, leader.mark):
+                    result.complete = False
+                    break
         for each in zip(*scores, strict=False) if len(self.parts) > 1 else ():
-            result.marks.append(self.judge(self.parts, list(each)))
+            result.marks.append(self.judge(self.parts[: len(scores)], list(each)))
             if result.is_done(leader):
                 break
         result.settle(self.better)

@@ -27,6 +27,8 @@ from ._runs import LabelRuns
 from ._shift import Adapts
 from ._threads import Shared, reads, writes
 
+LEAST = -29.5  # ln p(y | x): no rows can tell that a class is less probable
+
 
 class LinearForm(NamedTuple):
     """``ln p(y=k, x) = intercept_[k] + coef_[k] @ statistics(x)``, up to what all classes share."""
@@ -102,11 +104,14 @@ class Joint(Adapts, Plots, Named, Shared, _input.Classifier):
         """``ln p(y | x)`` of every class; see `predict_proba`."""
         scores = self._scores(X) * self.temperature_ + self._prior_shift
         scores -= scores.max(axis=1, keepdims=True)  # beside large scores ln K would be lost
-        return scores - logsumexp(scores, axis=1, keepdims=True)
+        found = scores - logsumexp(scores, axis=1, keepdims=True)
+        return np.maximum(found, LEAST)
 
     @by_partition(n_classes)
     def predict_proba(self, X):
         """``p(y | x)`` of every class, ``softmax(temperature_ * ln p(y, x))``.
+
+        None is less than 1.5e-13: no rows can tell that a class is less probable.
 
         Under NCLL these are the probabilities that training made as good as it could. Under NLL
         they are Bayes' rule on the joint, over-confident where features are dependent. Hinge

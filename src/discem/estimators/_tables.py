@@ -19,7 +19,10 @@ NUMBERS = {"diag": "gaussian", "full": "normal", "tied": "tied"}
 _HAS_BASE = "poisson"  # the part that carries what no parameter has a say in, of all columns
 _COMPLETE = 0.35  # of the rows of an epoch have all their cells
 _BYTE = 256.0
-_FEWEST, _MOST = 2, 32  # patterns of hidden cells, where rows of one pattern share their work
+_FEWEST, MOST_PATTERNS = (
+    2,
+    32,
+)  # patterns of hidden cells, whose rows share their work
 
 
 def is_table(X: Any, families: Any) -> bool:
@@ -115,7 +118,7 @@ class Hider(NamedTuple):
         """The rows, of which a share `complete` keeps all cells."""
         layout, n = self.layout, rows.n_rows
         columns = rows.values.shape[1] if layout is None else len(layout.columns)
-        times = min(max(n // (2 * columns + 1), _FEWEST), _MOST, n) if self.shares else n
+        times = min(max(n // (2 * columns + 1), _FEWEST), MOST_PATTERNS, n) if self.shares else n
         kept, rates = rng.random_sample(n) < complete, rng.random_sample(times)
         if self.shares:  # few patterns are of many rates, too
             rates = (np.arange(times) + rates) / max(times, 1)

@@ -29,7 +29,15 @@ from ._average import (
     read_for,
 )
 from ._candidates import DEFAULTS, STREAM, Readings, Sizes, candidates, how_many, loss_of
-from ._choice import Chooser, Mark, Options, Result, less_surprised, of_all_classes
+from ._choice import (
+    Chooser,
+    Mark,
+    Options,
+    Result,
+    is_behind,
+    less_surprised,
+    of_all_classes,
+)
 from ._explain import Explanation, Explanations, Importance, as_rows
 from ._folds import Split, splits
 from ._lazy import by_partition, n_classes
@@ -425,7 +433,8 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
 
         def score(options: Options, part: Split, model: MixtureClassifier) -> np.ndarray:
             views = views_of(readings.of(options).take(part.held), seed)
-            scores = np.stack([model.learner_.score(each) for each in views])
+            whole, *hidden = (model.learner_.score(each) for each in views)
+            scores = np.stack([whole, whole, *hidden])  # rows as they are count as much
             return of_all_classes(scores, model.classes_, classes)
 
         def keep(options: Options, model: MixtureClassifier, mark: Mark | None) -> None:
@@ -437,7 +446,7 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
         sizes = Sizes.of(readings, codes[(codes >= 0) & (weights > 0)], most)
         fixed = {name: value for name, value in self._fixed().items() if name in DEFAULTS}
         chooser = Chooser(
-            parts, train, score, less_surprised, keep,
+            parts, train, score, less_surprised, keep, hopeless=is_behind,
             of=how_many(sizes, readings, fixed), verbose=self.verbose, all_models=average > 1,
         )  # fmt: skip
         chooser.best_of(candidates(sizes, readings, fixed, chooser.results))
@@ -446,12 +455,13 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
         if average == 1:
             return [(self.chosen_, 1.0, self.chosen_["temperature"])]
         enough = self.average == "auto" and labelled > _FOLDED  # rows: an average gains little
-        best = best_of(chooser.results, 1 if enough else max(average // 2, 1))
+        complete = [result for result in chooser.results if result.complete]
+        best = best_of(complete, 1 if enough else max(average // 2, 1))
         self._fitted.choice = chooser.choice(weights_of(chooser, best))
         seen = min(np.count_nonzero(part.weights) for part in parts) / np.count_nonzero(weights)
         models = best[0][0].models  # those of other candidates have seen the same rows
-        complete = all(np.array_equal(model.classes_, classes) for model in models)
-        if len(parts) > 1 and seen >= _KEPT and complete:
+        know_all = all(np.array_equal(model.classes_, classes) for model in models)
+        if len(parts) > 1 and seen >= _KEPT and know_all:
             counts = np.bincount(codes[codes >= 0], weights[codes >= 0])
             self._keep_models(dealt(best, average), counts)
             return []

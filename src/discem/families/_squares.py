@@ -17,7 +17,7 @@ from ._family import Block
 from ._given import Solved, solve
 from ._patterns import Grouped, Slab
 
-_WIDE = 4  # columns for each component, from which pairs of them are too many
+_WIDE = 8  # columns for each component, from which pairs of them are too many
 
 
 class Squared(NamedTuple):

@@ -31,9 +31,12 @@ class Usual:
 
     @classmethod
     def learn(
-        cls, train: Callable[[Any, Any], Any], rows: Encoded, weights: np.ndarray, seed: int
+        cls, without: Callable[[Any], Any], rows: Encoded, weights: np.ndarray, seed: int
     ) -> Usual:
-        """Hold out one part of the rows after the other; of many rows, one part only."""
+        """Hold out one part of the rows after the other; of many rows, one part only.
+
+        `without` gives a density that has seen the rows that are kept, and has forgotten others.
+        """
         rng = np.random.RandomState(seed)
         own = rng.permutation(np.flatnonzero(weights > 0))
         folds = min(_FOLDS, len(own))
@@ -42,7 +45,7 @@ class Usual:
         for fold in range(folds if folds > 1 and len(own) < _ENOUGH else min(folds - 1, 1)):
             held = own[fold::folds]
             kept = np.setdiff1d(own, held)
-            density = train(kept, rows.take(kept))
+            density = without(kept)
             scores.append(density.score_samples(rows.take(held)))
             cells.append(surprises(density, rows.take(held[:some])))
         found, seen = np.sort(np.concatenate(scores)), np.concatenate(cells)

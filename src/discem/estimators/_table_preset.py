@@ -35,6 +35,7 @@ from .mixture import MixtureClassifier
 _DENSE = 8  # components of a class in the density
 _ROWS_EACH = 25  # rows that a component of the density should have
 _LARGEST = 20_000  # numbers of covariances, from which the density takes too long
+_FORGETTING = 6  # steps, in which the density forgets rows
 _PASSES, _ENOUGH = 15, 60_000  # over the rows, for the density; or so many rows in all
 _WIDE = 20  # columns, of which rows held out have few patterns of cells
 _VIEWS = 3  # of each row held out: as it is, and with cells hidden
@@ -248,16 +249,17 @@ class TablePreset(Answers, Preset):
         n_rows = rows.n_rows if isinstance(rows, Pieces) else len(weights)
         passes = min(_PASSES, -(-_ENOUGH // n_rows))
 
-        def train(some: Any, rows: Any) -> MixtureClassifier:
-            labels, present = self._labels_of(y, slice(None) if some is None else some)
-            own = {label: sizes[label] for label in present} if present is not None else sizes
-            density = self._new_density(seed, own, passes, "full" if full else "diag")
-            self._run(density, "density", rows, labels, weights if some is None else weights[some])
-            return density
-
-        density = train(None, rows)
+        labels, present = self._labels_of(y, slice(None))
+        own = {label: sizes[label] for label in present} if present is not None else sizes
+        density = self._new_density(seed, own, passes, "full" if full else "diag")
+        self._run(density, "density", rows, labels, weights)
         self._fitted.density = density
-        self._fitted.usual = Usual.learn(train, sample, weights, seed)
+
+        def without(kept: np.ndarray) -> MixtureClassifier:
+            labels, _ = self._labels_of(y, kept)
+            return density._gone_on(sample.take(kept), labels, weights[kept], _FORGETTING)
+
+        self._fitted.usual = Usual.learn(without, sample, weights, seed)
 
     def _class_counts(self, weights: np.ndarray) -> tuple[list, np.ndarray]:
         """The classes of the density, and how many rows each has."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from dataclasses import field, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -16,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import models
 from .._checks import demand
 from .._kinds import savable
+from ..engines import Data
 from ..exceptions import InputError, OptionError, warn
 from ..families import FAMILIES, Family, family_of, gaussian, normal, words
 from ..io.column_kinds import column_names
@@ -23,6 +25,7 @@ from ..io.labels import is_kind_of_label, plain_labels
 from ..io.tables import Layout
 from ..models import Mixture, perturbed
 from ..schedules import held
+from ..training import train
 from . import _input
 from ._base import Batch, GenerativeClassifier
 from ._by_label import by_label, lacking, some_of
@@ -236,6 +239,18 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         return self
 
     fit.__doc__ = GenerativeClassifier.fit.__doc__
+
+    def _gone_on(self, X, y, sample_weight, steps: int) -> MixtureClassifier:
+        """A copy that some more steps fit to other rows, of the same classes and columns."""
+        other = copy(self)
+        batch = other._check_data(X, y, sample_weight, fresh=False, classes=self.classes_)
+        data = Data(batch.rows, batch.targets, batch.weights / self._weight_unit)
+        learner = other.learner_
+        learner.rule = learner.rule._replace(n=self._spread(batch.total))
+        plan = replace(self._plan(batch.targets), epochs=steps, tol=None, callback=None, whole=True)
+        rng = check_random_state(self.random_state)
+        train(learner, data, np.flatnonzero(batch.weights > 0), np.arange(0), plan, rng)
+        return other
 
     @writes
     def learn_batch(self, batch):

@@ -335,8 +335,6 @@ def test_columns_and_intercept_are_the_score(Model):
         )
         for given in (records(row)[0], records(row), pl.from_pandas(row)):
             np.testing.assert_array_equal(model.explain(given).contributions, why.contributions)
-    with pytest.raises(InputError, match="one row at a time, and this has 2"):
-        model.explain(X[:2])
     with pytest.raises(InputError, match="no class 'oak'"):
         why.against("oak")
 

@@ -219,5 +219,5 @@ class Answers:
     def _usual(self) -> Usual:
         check_is_fitted(self)
         if self._fitted.usual is None:
-            raise AttributeError("nothing was held out: use fit, with density=True, not a stream")
+            raise AttributeError("nothing was held out: use fit or more batches, with density=True")
         return self._fitted.usual

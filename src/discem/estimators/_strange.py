@@ -18,6 +18,9 @@ _ENOUGH = 5000  # rows of which one fold is enough
 _KEPT = 10_000  # scores
 _TYPICAL = 300  # rows whose columns are looked at one by one
 _CELLS = 20_000_000  # cells that this may take: a row is looked at once without each column
+_RECENT = 3000  # rows of a stream that say what is usual
+_CELLS_OF_A_BATCH = 10_000  # of a stream, that are looked at one by one
+_STEADY = 200  # cells, which those of a column in a batch are weighed against
 _AT_ONCE = 4096  # rows to score at a time
 
 
@@ -52,6 +55,28 @@ class Usual:
         places = np.unique(np.linspace(0, len(found) - 1, min(len(found), _KEPT)).astype(int))
         counts = (~np.isnan(seen)).sum(axis=0)
         return cls(found[places], np.nansum(seen, axis=0) / np.maximum(counts, 1))
+
+    @classmethod
+    def in_passing(cls, known: Usual | None, density: Any, rows: Encoded) -> Usual | None:
+        """Look at rows of a stream before the density learns from them.
+
+        When many have been seen, those that were seen first give way.
+        """
+        if not density.__sklearn_is_fitted__() or rows.layout is not density.layout_:
+            return known  # it knows nothing yet, or not all levels
+        scores, n = density.score_samples(rows), rows.shape[0]
+        some = rows.take(slice(max(_CELLS_OF_A_BATCH // rows.shape[1] ** 2, 1)))
+        cells = surprises(density, some)
+        counts = (~np.isnan(cells)).sum(axis=0)
+        by_column = np.nansum(cells, axis=0) / np.maximum(counts, 1)
+        if known is not None:
+            left = max(_RECENT - n, 0)
+            rng = np.random.RandomState(int(density._seen) % 2**31)
+            before = rng.permutation(known.scores)[:left]
+            scores = np.concatenate([before, scores[-_RECENT:]])
+            fresh = np.where(counts > 0, counts / (counts + _STEADY), 0.0)
+            by_column = known.by_column + fresh * (by_column - known.by_column)
+        return cls(np.sort(scores), by_column)
 
     def threshold(self, rate: float) -> float:
         """The ln p(x) below which such a share of usual rows is."""

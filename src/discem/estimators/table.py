@@ -6,6 +6,7 @@ import warnings
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,6 +29,7 @@ from ._average import (
     log_proba_of,
     read_for,
 )
+from ._base import Batch
 from ._candidates import DEFAULTS, STREAM, Readings, Sizes, candidates, how_many, loss_of
 from ._choice import (
     Chooser,
@@ -45,7 +47,16 @@ from ._options import NUMBER, with_options
 from ._pieces import spreads
 from ._preset import ClassifierPreset
 from ._shift import Scaling
-from ._table_preset import MOST_STEPS, FittedTable, TablePreset, views_of, weights_of
+from ._strange import Usual
+from ._table_preset import (
+    DENSE,
+    MOST_STEPS,
+    ROWS_EACH,
+    FittedTable,
+    TablePreset,
+    views_of,
+    weights_of,
+)
 from ._threads import reads, writes
 from .mixture import MixtureClassifier
 
@@ -106,7 +117,7 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
         How many models the probabilities may be averaged over; 1 is a single model, which is the
         smallest and the fastest. "auto" is 4, and 1 on workers of dask.
     density : "auto" or bool, default="auto"
-        Whether to keep a generative model too; "auto" does in `fit`, not in streams.
+        Whether to keep a generative model too; "auto" does.
     forget : int or None, default=None
         In streams, let rows further back than so many count for less and less.
     max_iter : int, default=40
@@ -315,18 +326,29 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
         if first:
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             fitted.model = self._new_model(fitted.chosen, seed)
-            if self.density is True:
-                fitted.density = self._new_density(seed)
         models = [model for model, _ in fitted.members]
-        models += [fitted.density] if fitted.density is not None else []
         batches = [each.check_batch(X, y, classes, sample_weight) for each in models]
+        if first and self.density is not False:
+            fitted.density = self._new_density(seed, self._size_of_stream(batches[0]))
+        if fitted.density is not None:
+            models.append(fitted.density)
+            batches.append(fitted.density.check_batch(X, y, classes, sample_weight))
+            fitted.usual = Usual.in_passing(fitted.usual, fitted.density, batches[-1].X)
         self._fitted = fitted
-        for each, batch in zip(models, batches, strict=True):
-            each.learn_batch(batch)
+        with warnings.catch_warnings():
+            for each, batch in zip(models, batches, strict=True):
+                if each is fitted.density:  # which may well have more components than it needs
+                    warnings.simplefilter("ignore", ConvergenceWarning)
+                each.learn_batch(batch)
         if first:
             self.model_.temperature_ = self.chosen_["temperature"]
         self._call_back(self.model_.history_[-1])
         return self
+
+    def _size_of_stream(self, batch: Batch) -> int:
+        """How many components the density of a class has, by the first rows."""
+        each = batch.n_given / len(batch.classes)
+        return int(np.clip(each // ROWS_EACH, 1, DENSE))
 
     def _check_options(self) -> None:
         super()._check_options()

@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from ..exceptions import InputError, OptionError
-from ._models import check_options, class_names, load_model, refuse
+from ._models import check_options, class_names, is_regressor, load_model, refuse
 from ._options import (
     AsJson,
     BatchSize,
@@ -23,11 +23,12 @@ from ._options import (
     LabelColumn,
     MaxSize,
     Target,
+    Task,
     TextColumn,
     of_tables,
 )
 from ._reader import Reader, reader_of
-from ._screen import Meter, counted, one_line, screen, to_json
+from ._screen import Meter, counted, note, one_line, screen, to_json
 from ._sources import Source
 from ._start import leaving_at_once
 from ._training import step_of
@@ -64,6 +65,9 @@ def evaluate(
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
     target: Target = None,
+    task: Annotated[
+        Task | None, of_tables("With --cv: what the target holds, see fit.", default="auto")
+    ] = None,
     cv: Annotated[
         int | None,
         of_tables(
@@ -81,8 +85,14 @@ def evaluate(
 ) -> None:
     """Compare predictions with the labels of documents, or rows, that were not trained on."""
     text_flags = {"--text-column": text_column, "--label-column": label_column}
-    of_cv = {"--id": id_column, "--ignore": ignore or None, "--family": family or None}
-    accuracies: list[float] = []
+    of_cv = {
+        "--task": task and task.value,
+        "--id": id_column,
+        "--ignore": ignore or None,
+        "--family": family or None,
+    }
+    result: Any
+    parts: list[float] = []
     if cv is None:
         refuse(of_cv, "is for --cv: a model knows its columns")
         if not data:
@@ -94,7 +104,12 @@ def evaluate(
         check_options(model, classifier, text_flags, table_flags)
         hint = f"{model} is a model of documents, not of tables"
         reader = reader_of(classifier, source, text_flags | table_flags, hint)
-        result = _score(reader, batch_size)
+        if is_regressor(classifier):
+            from ._numbers import evaluated
+
+            result = evaluated(reader, batch_size)
+        else:
+            result = _score(reader, batch_size)
     else:
         refuse(text_flags, "is for documents, and --cv for tables")
         if target is None:
@@ -102,21 +117,32 @@ def evaluate(
         source = Source.of([model, *(data or [])], format, max_size)
         source.check()
         with leaving_at_once:
-            from .. import TableClassifier
+            from .. import TableClassifier, TableRegressor
+            from ._numbers import NumberTables, cross_validated, reason_for_numbers
             from ._tables import Roles, Tables, families_of
 
         families = families_of(family or [], ignore or [], Roles.of({}, target, id_column))
-        new = partial(
-            TableClassifier, families=families or "auto", density=False, random_state=seed
-        )
-        result, accuracies = _cross_validate(Tables(source, new(), target, id_column), new, cv)
+        why = reason_for_numbers(source, target, task.value if task else "auto")
+        made: Any = TableRegressor if why else TableClassifier
+        new = partial(made, families=families or "auto", density=False, random_state=seed)
+        if why:
+            note(why)
+            result, parts = cross_validated(NumberTables(source, new(), target, id_column), new, cv)
+        else:
+            result, parts = _cross_validate(Tables(source, new(), target, id_column), new, cv)
     if not result.documents:
         raise InputError(f"none of the {result.unlabelled:,} {result.noun}s has a label")
+    from ..report.evaluation import Evaluation
+    from ._numbers import show_evaluation
+
     if as_json:
-        more = {"parts": accuracies} if accuracies else {}
+        more = {"parts": parts} if parts else {}
         typer.echo(to_json(result.summary() | more))
     else:
-        _show_evaluation(result, accuracies)
+        if isinstance(result, Evaluation):
+            _show_evaluation(result, parts)
+        else:
+            show_evaluation(result, parts)
 
 
 def _score(reader: Reader, size: int) -> Evaluation:

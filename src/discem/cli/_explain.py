@@ -14,7 +14,7 @@ from rich.table import Table
 from ..exceptions import InputError, OptionError
 from ..io.documents import STDIN, Document, guess_format
 from ._documents import Texts
-from ._models import check_options, class_names, find_class, load_model
+from ._models import check_options, class_names, find_class, is_regressor, load_model
 from ._options import (
     AsJson,
     Format,
@@ -81,6 +81,11 @@ def explain(
     classifier = load_model(model)
     text_flags = {"--words": words, "--text-column": text_column, "--label-column": label_column}
     check_options(model, classifier, text_flags, {"--row": row, "-o": output})
+    numbers = is_regressor(classifier)
+    if numbers:
+        from ._numbers import record_of_numbers, refuse_classes, show_numbers
+
+        refuse_classes(classifier, {"--label": label, "--against": against})
     if words:
         _show_words(classifier, words, top, as_json)
         return
@@ -94,15 +99,18 @@ def explain(
         for batch, i in _chosen(asked, row):
             with batch.told():
                 explanation = classifier.explain(batch.one(i))
-            shown = top if file is None else len(explanation.names)
-            record = _record(classifier, explanation, batch, i, label, against, shown)
+            shown = top if file is None else len(explanation.columns)
+            if numbers:
+                record = record_of_numbers(explanation, batch, i, shown)
+            else:
+                record = _record(classifier, explanation, batch, i, label, against, shown)
             if file is not None:
                 wide = _wide(record, explanation)
                 file.add({name: [cell] for name, cell in wide.items()})
             elif as_json:
                 typer.echo(to_json(record))
             else:
-                _show_explanation(record, batch, i)
+                (show_numbers if numbers else _show_explanation)(record, batch, i)
 
 
 def _chosen(batches: Iterator[Batch], wanted: int | None) -> Iterator[tuple[Batch, int]]:
@@ -171,7 +179,8 @@ def _record(
 def _wide(record: dict[str, Any], explanation: Explanation) -> dict[str, Any]:
     """An explanation as one row: what each column adds has its own column."""
     parts = {name: part for name, *_, part in record["columns"]}
-    row = {name: cell for name, cell in record.items() if not name.endswith("columns")}
+    plain = {name: cell for name, cell in record.items() if not name.endswith("columns")}
+    row = {name: cell for name, cell in plain.items() if not isinstance(cell, dict)}
     for name in map(str, explanation.columns):
         row[f"column {name}" if name in row else name] = parts.get(name, 0.0)
     return row

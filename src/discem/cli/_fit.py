@@ -21,6 +21,7 @@ from ._options import (
     LabelColumn,
     MaxSize,
     Target,
+    Task,
     TextColumn,
     of_streams,
     of_tables,
@@ -95,6 +96,14 @@ def fit(
         of_text("Hash words into N columns, which bounds the memory.", "N", min=1, max=2**31 - 1),
     ] = None,
     target: Target = None,
+    task: Annotated[
+        Task | None,
+        of_tables(
+            "Whether the target holds classes, or numbers; auto takes numbers with fractions, and "
+            "more than 30 different ones, for numbers.",
+            default="auto",
+        ),
+    ] = None,
     id_column: IdColumn = None,
     ignore: Ignore = None,
     family: FamilyOf = None,
@@ -163,7 +172,7 @@ def fit(
         ),
     ] = None,
 ) -> None:
-    """Train a classifier on labelled documents, or rows of a table, and write it to a file.
+    """Train a model on labelled documents, or rows of a table, and write it to a file.
 
     With --target, DATA is a table. Ctrl-C saves what has been learnt so far.
     """
@@ -188,6 +197,7 @@ def fit(
     }
     text_columns = {"--text-column": text_column, "--label-column": label_column}
     table_columns = {"--target": target, "--id": id_column}
+    of_task = {"--task": task and task.value}
     options = {f: v for f, v in (given | text_flags | table_flags).items() if v is not None}
     for_streams = {"--batch-size": batch_size, "--save-every": save_every, "--resume": resume}
     _check(options, stream, [flag for flag, value in for_streams.items() if value is not None])
@@ -199,7 +209,7 @@ def fit(
             why = "is for documents, and this is a table: leave it out"
             refuse(text_flags | text_columns, why)
         else:
-            refuse(table_flags | table_columns, f"is for tables: {hint}")
+            refuse(table_flags | table_columns | of_task, f"is for tables: {hint}")
 
     if resume is None:
         check_kind(target is not None, "add --target NAME")
@@ -207,10 +217,18 @@ def fit(
     if is_standard_output(output):
         raise OptionError("cannot write a model to standard output: name a file")
     source.check(output, replaces=resume)
-    columns = text_columns | table_columns
+    columns, why = text_columns | table_columns, ""
     if resume is None:
-        model = _new(options, target, id_column)
+        if target is not None:
+            with leaving_at_once:
+                from ._numbers import reason_for_numbers
+
+            why = reason_for_numbers(source, target, task.value if task else "auto")
+            if why and (workers is not None or scheduler is not None):
+                raise OptionError("--workers and --scheduler train classifiers: leave them out")
+        model = _new(options, target, id_column, bool(why))
     else:
+        refuse(of_task, "is settled in the model: leave it out")
         model = load_model(resume)
         check_kind(is_table(model), f"{resume} is a model of documents")
         columns = resumed_columns(resume, model, columns)
@@ -227,7 +245,7 @@ def fit(
 
                 client = stack.enter_context(open_client(workers, scheduler))
             told = train(job, client)
-        typer.echo(f"{output}: {told}")
+        typer.echo(f"{output}: {told}{f' ({why})' if why else ''}")
 
 
 def _check(given: dict[str, Any], stream: bool, for_streams: list[str]) -> None:
@@ -271,10 +289,10 @@ def _number(text: str) -> int | float:
     return number
 
 
-def _new(options: dict[str, Any], target: str | None, id: str | None) -> Any:
+def _new(options: dict[str, Any], target: str | None, id: str | None, numbers: bool = False) -> Any:
     """An estimator of tables where there is a target, else one of text."""
     with leaving_at_once:
-        from .. import TableClassifier, TextClassifier
+        from .. import TableClassifier, TableRegressor, TextClassifier
         from ._tables import Roles, families_of
 
     known = {_PARAMETERS[f]: value for f, value in options.items() if f in _PARAMETERS}
@@ -283,4 +301,10 @@ def _new(options: dict[str, Any], target: str | None, id: str | None) -> Any:
         return TextClassifier(**known)
     roles = Roles.of({}, target, id)
     families = families_of(options.get("--family", []), options.get("--ignore", []), roles)
-    return TableClassifier(families=families or "auto", **known)
+    if not numbers:
+        return TableClassifier(families=families or "auto", **known)
+    for flag in ("--class-weight", "--loss"):
+        if known.get(_PARAMETERS[flag]) in ("balanced", "hinge"):
+            raise OptionError(f"{flag} {options[flag]} is for classes, and the target has numbers")
+    own = {name: value for name, value in known.items() if (name, value) != ("loss", "auto")}
+    return TableRegressor(families=families or "auto", **own)

@@ -19,12 +19,12 @@ _FLAGS = {
 
 
 def load_model(path: Path) -> Any:
-    """A classifier of documents or of tables."""
+    """A model of documents or of tables."""
     with leaving_at_once:
-        from .. import TableClassifier, TextClassifier
+        from .. import TableClassifier, TableRegressor, TextClassifier
 
     model = _load(path)
-    if not isinstance(model, TextClassifier | TableClassifier):
+    if not isinstance(model, TextClassifier | TableClassifier | TableRegressor):
         kind = type(model).__name__
         raise ModelFileError(f"{path} holds a {kind}, which does not take text or tables")
     if is_table(model) and not model.model_.layout_.named:
@@ -53,7 +53,7 @@ def _load(path: Path) -> Any:
 
 
 def load_table_model(path: Path) -> Any:
-    """A classifier of tables."""
+    """A model of tables."""
     model = load_model(path)
     if not is_table(model):
         raise OptionError(f"{path} is a model of documents; this command is for models of tables")
@@ -62,9 +62,16 @@ def load_table_model(path: Path) -> Any:
 
 def is_table(model: Any) -> bool:
     """Whether a model is one of tables."""
-    from .. import TableClassifier
+    from .. import TableClassifier, TableRegressor
 
-    return isinstance(model, TableClassifier)
+    return isinstance(model, TableClassifier | TableRegressor)
+
+
+def is_regressor(model: Any) -> bool:
+    """Whether the answers of a model are numbers."""
+    from .. import TableRegressor
+
+    return isinstance(model, TableRegressor)
 
 
 def refuse(options: dict[str, Any], why: str) -> None:

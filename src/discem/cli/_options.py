@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -84,6 +85,9 @@ OutputFile = Annotated[
     option("A file to write to, or - for standard output.", "FILE", "--output", "-o", default="-"),
 ]
 Seed = Annotated[int, option("Seed of everything random.", "N", default=True, min=0, max=2**32 - 1)]
+Task = Enum(
+    "Task", {"auto": "auto", "classification": "classification", "regression": "regression"}
+)
 OUTPUT = Path("output")
 Output = Annotated[Path, typer.Option(help="Folder for the results.", metavar="DIR")]
 AsJson = Annotated[bool, option("JSON lines instead of a table.", None, "--json")]

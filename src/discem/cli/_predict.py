@@ -11,7 +11,7 @@ from rich.table import Table
 
 from ..exceptions import OptionError
 from ..io.documents import Labels
-from ._models import check_options, class_names, load_model, record_of
+from ._models import check_options, class_names, is_regressor, load_model, record_of, refuse
 from ._options import (
     BatchSize,
     Data,
@@ -22,6 +22,7 @@ from ._options import (
     ModelFile,
     OutputFile,
     TextColumn,
+    of_tables,
     of_text,
     option,
 )
@@ -64,8 +65,14 @@ def predict(
         bool, of_text("Take lines of txt as text, tabs included.", None, "--no-labels")
     ] = False,
     id_column: IdColumn = None,
+    quantiles: Annotated[
+        str | None,
+        of_tables("Of numbers: the quantiles to write.", "Q,Q,..", default="0.05,0.5,0.95"),
+    ] = None,
 ) -> None:
     """Print the class of every document, one per line, or of every row, as CSV.
+
+    Where the model tells numbers, it is their mean, standard deviation and quantiles.
 
     Labels in DATA, if there are any, are ignored.
     """
@@ -80,6 +87,15 @@ def predict(
     hint = f"{model} is a model of documents, not of tables"
     reader = reader_of(classifier, source, text_flags | table_flags, hint)
     form = form_of(output, as_json, table, reader.in_files)
+    if is_regressor(classifier):
+        from ._numbers import quantiles_of, refuse_classes, write_predictions
+
+        refuse_classes(classifier, {"--proba": proba or None})
+        asked = quantiles_of(quantiles)
+        with opened(output) as file, Meter(bar=not file.isatty()) as meter:
+            write_predictions(file, form, reader, batch_size, asked, meter)
+        return
+    refuse({"--quantiles": quantiles}, f"is for numbers, and {model} tells classes")
     names = class_names(classifier)
     labels: Labels = "ignored" if no_labels else "optional"
     with opened(output) as file, Meter(bar=not file.isatty()) as meter:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..exceptions import InputError
 from ..io.documents import Labels
-from ._models import is_table
+from ._models import is_regressor, is_table
 from ._screen import Meter, Pace, Warnings, counted
 from ._sources import Source
 
@@ -29,8 +29,8 @@ class Batch(ABC):
     """What adds to the score of one of them."""
     X: Any
     """What the model takes."""
-    labels: list[str | None]
-    """Their labels, where they were asked for."""
+    labels: list[Any]
+    """Their labels, or numbers, where they were asked for."""
     key: str
     """What the names are: the column that they come from."""
     names: list[Any]
@@ -109,7 +109,7 @@ class Reader(ABC):
             yield batch, log_proba
             pace.passed(len(batch))
 
-    def check_labels(self, labels: Counter[str | None]) -> None:
+    def check_labels(self, labels: Counter[Any]) -> None:
         """See that there is something to tell apart."""
         classes = set(labels) - {None}
         if not classes:
@@ -120,7 +120,7 @@ class Reader(ABC):
                 f"{self.noun}s of other classes, or fit with --loss nll or --stream"
             )
 
-    def check_first_labels(self, labels: list[str | None]) -> None:
+    def check_first_labels(self, labels: list[Any]) -> None:
         """See that a stream begins with a label."""
         if not any(labels):
             raise InputError(
@@ -136,8 +136,11 @@ def reader_of(model: Any, source: Source, columns: dict[str, str | None], hint: 
     the columns of documents.
     """
     from ._documents import Documents
+    from ._numbers import NumberTables
     from ._tables import Tables
 
+    if is_regressor(model):
+        return NumberTables(source, model, columns.get("--target"), columns.get("--id"))
     if is_table(model):
         return Tables(source, model, columns.get("--target"), columns.get("--id"))
     names = columns.get("--text-column"), columns.get("--label-column")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from ..exceptions import OptionError
-from ._models import class_names, find_class, load_table_model
+from ._models import class_names, find_class, is_regressor, load_table_model
 from ._options import ModelFile, OutputFile, Seed, option
 from ._output import records
 from ._sources import Source
@@ -24,18 +24,26 @@ def sample(
     label: Annotated[str | None, option("Draw rows of this class.", default="any")] = None,
     seed: Seed = 0,
 ) -> None:
-    """Draw rows of a table, and their labels, from what a model has learnt.
+    """Draw rows of a table, and their labels or numbers, from what a model has learnt.
 
     The name of the output tells its format: CSV, TSV, JSON lines or Parquet.
     """
     Source([], None, 0).check(output, reads=[model])
     classifier = load_table_model(model)
-    y = None if label is None else find_class(classifier, label)
-    X, labels = classifier.sample(n, seed, y=y, given=_cells(classifier, given or []))
+    fixed = _cells(classifier, given or [])
+    if is_regressor(classifier):
+        if label is not None:
+            raise OptionError("--label is for classes, and this model tells numbers: leave it out")
+        X, answers = classifier.sample(n, seed, given=fixed)
+        drawn = answers.tolist()
+    else:
+        y = None if label is None else find_class(classifier, label)
+        X, labels = classifier.sample(n, seed, y=y, given=fixed)
+        names, classes = class_names(classifier), classifier.classes_.tolist()
+        drawn = [names[classes.index(each)] for each in labels.tolist()]
 
     from ._cells import as_written, records_of, tidied
 
-    names, classes = class_names(classifier), classifier.classes_.tolist()
     rows = records_of(X)
     with records(output) as file:
         columns = {}
@@ -44,7 +52,6 @@ def sample(
                 cells = [row.get(str(column.name)) for row in rows]
                 write = tidied if file.typed else as_written
                 columns[str(column.name)] = [write(cell, column) for cell in cells]
-        drawn = [names[classes.index(each)] for each in labels.tolist()]
         file.add(columns | {classifier.roles_.get("target", "label"): drawn})
 
 

@@ -220,7 +220,7 @@ class Tables(Reader):
     def learnt(self) -> int:
         return int(self.model.stream_["rows"])
 
-    def check_labels(self, labels: Counter[str | None]) -> None:
+    def check_labels(self, labels: Counter[Any]) -> None:
         super().check_labels(labels)
         classes, seen = len(set(labels) - {None}), labels.total() - labels[None]
         if seen >= _FEW and 2 * classes > seen:
@@ -235,7 +235,7 @@ class Tables(Reader):
         families = self.model.families
         return families if isinstance(families, dict) else {}
 
-    def _labels(self, rows: Rows) -> list[str | None]:
+    def _labels(self, rows: Rows) -> list[Any]:
         """The labels of rows, which must have a column of them."""
         target = self._roles.target
         if target is None:

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from ..exceptions import DiscemError, EngineError, InputError
 from ._interrupts import Interrupts, Stopped
+from ._models import is_regressor
 from ._reader import Batch, Reader
 from ._screen import Meter, Pace, counted, one_line, screen
 
@@ -24,6 +25,11 @@ _CHOSEN = {
     "prior_strength": "prior strength",
     "temperature": "temperature",
     "epochs": "epochs",
+}
+_KINDS = {
+    "real": "numbers as answers",
+    "positive": "numbers above 0 as answers, seen as logarithms",
+    "count": "counts as answers, seen as logarithms",
 }
 
 
@@ -112,7 +118,7 @@ def train(job: Job, client: Any = None) -> str:
     def show(model: Any, record: dict[str, Any]) -> None:
         share = rate = None
         if record["stage"] == "fit":
-            share = record["epoch"] / model.model_.max_iter
+            share = record["epoch"] / getattr(model.model_, "max_iter", model.max_iter)
             rate = data.n / max(record["seconds"], 1e-9)
         meter.tell(step_of(record), share, record["loss"], rate=rate, noun=reader.noun)
 
@@ -153,7 +159,8 @@ class _Progress:
     """
 
     def __init__(self, model: Any):
-        self.model, self.counts = model, not hasattr(type(model), "progressive_accuracy_")
+        counted_there = hasattr(type(model), "progressive_accuracy_")
+        self.model, self.counts = model, not counted_there and not is_regressor(model)
         self.right = self.labelled = 0
 
     def add(self, batch: Batch) -> None:
@@ -205,4 +212,7 @@ def _chosen(model: Any) -> str:
 
 
 def _counts(job: Job, count: int) -> str:
+    if is_regressor(job.model):
+        (kind,) = [job.model.target_]
+        return f"{counted(count, job.reader.noun)}, {_KINDS[kind]}"
     return f"{counted(count, job.reader.noun)}, {counted(len(job.model.classes_), 'class')}"

@@ -123,3 +123,70 @@ class Evaluation:
             ],
             "unknown_labels": self.unknown,
         }
+
+
+class NumberEvaluation:
+    """Errors and log density over rows whose number is known; those without are only counted.
+
+    Examples
+    --------
+    >>> from discem import TableRegressor
+    >>> X, y = np.arange(40.0)[:, None], np.arange(40.0)
+    >>> model = TableRegressor(random_state=0, n_components=1).fit(X, y)
+    >>> result = NumberEvaluation()
+    >>> result.add([*y[:3], None], model.predict_dist(X[:4]))
+    >>> result.documents, result.unlabelled, result.rmse < 1.0
+    (3, 1, True)
+    """
+
+    def __init__(self, noun: str = "row"):
+        self.noun, self.documents, self.unlabelled = noun, 0, 0
+        self._sums = np.zeros(3)  # of squares, absolute errors, log densities
+        self._inside, self._y = 0, np.zeros(3)  # the count, mean and squares about it, of y
+
+    def add(self, answers: Sequence[float | None], found: Any) -> None:
+        """Count a batch, given the distributions that were predicted for its rows."""
+        known = np.array([answer is not None for answer in answers], dtype=bool)
+        self.unlabelled += int((~known).sum())
+        if not known.any():
+            return
+        y = np.array([answer for answer in answers if answer is not None], dtype=np.float64)
+        found = found[known]
+        off = found.mean - y
+        log_p = np.maximum(found.log_prob(y), -1e6)
+        self._sums += [(off**2).sum(), np.abs(off).sum(), log_p.sum()]
+        low, high = found.quantile(0.05), found.quantile(0.95)
+        self._inside += int(((low <= y) & (y <= high)).sum())
+        self.documents += len(y)
+        n, mean, squares = self._y
+        gap, total = y.mean() - mean, n + len(y)
+        squares += ((y - y.mean()) ** 2).sum() + gap**2 * n * len(y) / total
+        self._y = np.array([total, mean + gap * len(y) / total, squares])
+
+    @property
+    def rmse(self) -> float:
+        return float(np.sqrt(self._sums[0] / max(self.documents, 1)))
+
+    @property
+    def mae(self) -> float:
+        return float(self._sums[1] / max(self.documents, 1))
+
+    @property
+    def log_density(self) -> float:
+        return float(self._sums[2] / max(self.documents, 1))
+
+    @property
+    def coverage(self) -> float:
+        """The share of rows whose number is within the interval of 90 %."""
+        return self._inside / max(self.documents, 1)
+
+    @property
+    def r2(self) -> float | None:
+        """The share of the variance that is explained; None where there is none."""
+        return 1.0 - float(self._sums[0] / self._y[2]) if self._y[2] > 0.0 else None
+
+    def summary(self) -> dict[str, Any]:
+        """All of it as plain data."""
+        figures = {"rmse": self.rmse, "r2": self.r2, "mae": self.mae}
+        figures |= {"log_density": self.log_density, "coverage": self.coverage}
+        return {f"{self.noun}s": self.documents, "unlabelled": self.unlabelled} | figures

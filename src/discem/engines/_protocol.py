@@ -31,7 +31,7 @@ class Data(NamedTuple):
         return figures, self, order
 
 
-_MOVED = 0.4  # of the mass, in a step of a batch that has grown
+_MOVED = 0.4  # of the mass, at most, in a step of a batch that has grown, or of one of a part
 
 
 @savable
@@ -82,6 +82,17 @@ class Rule(NamedTuple):
             return self
         rho = float(sizes_at(self.schedule, np.array([t + 1.0]))[0])
         return self._replace(batch=max(min(int(_MOVED / max(rho, 1e-9)), self.most), self.batch))
+
+    def of_part(self, t: int, factor: float) -> Rule:
+        """The rule of a part of the rows, whose steps after a count of `t` are so much longer.
+
+        Each of its rows stands for several, so fewer of them are a step: no step moves so much that
+        the rows in it, which were judged together, pull too far.
+        """
+        if not self.by_row or factor <= 1.0:
+            return self
+        rho = factor * float(sizes_at(self.schedule, np.array([t + 1.0]))[0])
+        return self._replace(batch=max(min(int(_MOVED / max(rho, 1e-9)), self.batch), 1))
 
     def counted(self, rows: int) -> int:
         """How far a pass over so many rows counts."""

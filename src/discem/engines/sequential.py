@@ -51,7 +51,15 @@ def feed(
 ) -> Iterator[Any]:
     """Rows, or data with these rows, some at a time: whole batches."""
     size = rows_in_cache(rows, model)
-    return (given.take(some) for some in chunks_of(rows, order, size, batch, most))
+    return (given.take(_span(some)) for some in chunks_of(rows, order, size, batch, most))
+
+
+def _span(chosen: np.ndarray) -> Any:
+    """Rows one after the other, as those of a stream, are a slice, of which nothing is copied."""
+    first = int(chosen[0]) if len(chosen) else 0
+    if np.array_equal(chosen, np.arange(first, first + len(chosen))):
+        return slice(first, first + len(chosen))
+    return chosen
 
 
 def take_steps(
@@ -64,6 +72,8 @@ def take_steps(
     for what the family makes of a part, whose state is to be averaged with those of the others.
     Yields the state and the number of rows done, chunk after chunk.
     """
+    if part.of > 1:
+        rule = rule.of_part(t, float(state.family.step_of_part(np.ones(1), part.of)[0]))
     batch, done = max(min(rule.batch, len(order)), 1), 0
     if batch > 1:
         rule = rule.smoothed(_WIDTH)

@@ -45,12 +45,14 @@ def averaged(block: Block) -> Block:
     floor = 1e-12 * most  # rounding may leave less of a collapsed cell
     mean = np.empty_like(count)
     for part in _slices(count):  # there may be no room for intermediate results
-        cells = count[part] * scale - past["lag"][part] / weight
-        mean[part] = np.maximum(cells + gamma * alpha[part, None], floor)
+        cells = np.multiply(count[part], scale, out=mean[part])
+        cells -= past["lag"][part] * (1.0 / weight)
+        cells += gamma * alpha[part, None]
+        np.maximum(cells, floor, out=cells)
     unseen = scale * values["unseen"] - past["unseen"] / weight + gamma
     own = {"scale": 1.0, "gamma": 0.0, "lag_scale": 0.0, "lag_gamma": 0.0, "weight": 0.0}
     return block._replace(
-        values={"count": mean, "total": mean.sum(axis=0), "unseen": unseen},
+        values={"count": mean, "total": np.ones(len(mean)) @ mean, "unseen": unseen},
         past={},
         lazy=lazy | own,
     )
@@ -63,10 +65,8 @@ def mean_of(blocks: list[Block], shares: np.ndarray) -> Block:
         "scale": 1.0,
         "gamma": float(sum(s * b.lazy["gamma"] for s, b in zip(shares, blocks, strict=True))),
     }
-    count = np.zeros_like(first.values["count"])
-    for part in _slices(count):
-        for share, block in zip(shares, blocks, strict=True):
-            count[part] += (share * block.lazy["scale"]) * block.values["count"][part]
+    factors = [float(s * b.lazy["scale"]) for s, b in zip(shares, blocks, strict=True)]
+    count = weighted_sum(factors, [block.values["count"] for block in blocks])
     total = sum(s * b.values["total"] for s, b in zip(shares, blocks, strict=True))
     unseen = sum(
         s * b.lazy["scale"] * b.values["unseen"] for s, b in zip(shares, blocks, strict=True)
@@ -80,8 +80,18 @@ def mean_of(blocks: list[Block], shares: np.ndarray) -> Block:
     )
 
 
+def weighted_sum(factors: list[float], arrays: list[np.ndarray]) -> np.ndarray:
+    """The sum of arrays times factors, a piece that stays in the cache at a time."""
+    total = np.empty_like(arrays[0])
+    for part in _slices(total):
+        np.multiply(arrays[0][part], factors[0], out=total[part])
+        for factor, array in zip(factors[1:], arrays[1:], strict=True):
+            total[part] += factor * array[part]
+    return total
+
+
 def _slices(count: np.ndarray) -> list[slice]:
-    size = max(_SLICE // max(count.shape[1], 1) // 16, 1)
+    size = max(_SLICE // max(count[:1].size, 1) // 16, 1)
     return [slice(first, first + size) for first in range(0, len(count), size)]
 
 

@@ -214,8 +214,9 @@ class WordsFamily(Family):
 
     def with_past(self, block, past, weight):
         lazy, values, other = block.lazy, block.values, past.values
+        factors = [weight * lazy["scale"], -weight * past.lazy["scale"]]
         lags = {
-            lag: weight * (lazy["scale"] * values[name] - past.lazy["scale"] * other[name])
+            lag: _counts.weighted_sum(factors, [values[name], other[name]])
             for lag, name in _LAGS.items()
         }
         own = {"lag_scale": weight * lazy["scale"], "lag_gamma": weight * past.lazy["gamma"]}

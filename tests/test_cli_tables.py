@@ -312,6 +312,11 @@ def test_resume_is_as_if_never_stopped(good, tmp_path):
     good("fit", write(tmp_path / "one.csv", rows[:60]), *columns, "-o", part)
     more = ("--stream", "--resume", part, "-o", part)
     good("fit", write(tmp_path / "two.csv", rows[60:]), *more)
+    models = discem.load(part), discem.load(whole)
+    assert [len(model.files_) for model in models] == [2, 1]
+    for path, model in zip((part, whole), models, strict=True):
+        model.files_.clear()  # which were two, and one
+        model.save(path)
     assert part.read_bytes() == whole.read_bytes()
 
 

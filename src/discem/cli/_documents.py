@@ -49,8 +49,10 @@ class Documents(Reader):
 
     def batches(self, size: int, labels: Labels = "optional") -> Iterator[Batch]:
         with self._hinted():
-            for documents in batches(self._read(labels), size):
-                yield Texts(documents, self.warnings)
+            for pairs in batches(self._read(labels), size):
+                batch = Texts([document for document, _ in pairs], self.warnings)
+                batch.origin = Counter(path for _, path in pairs)
+                yield batch
 
     def whole(self, meter: Meter) -> Training:
         labels: list[str | None] = []
@@ -85,10 +87,18 @@ class Documents(Reader):
         if isinstance(least, int) and least > labels.total():
             raise OptionError(f"--min-df {least}: there are only {labels.total():,} documents")
 
-    def _read(self, labels: Labels) -> Iterator[Document]:
-        source = self.source
+    def _read(self, labels: Labels) -> Iterator[tuple[Document, str]]:
+        """Documents, and the names of their files."""
+        source, path = self.source, ""
+
+        def skip(name: str) -> int | None:
+            nonlocal path
+            path = name
+            return self.skip(name)
+
         names: dict[str, Any] = self.names | {"labels": labels, "max_size": source.max_size}
-        return read_documents(source.data, format=source.format, **names)
+        for document in read_documents(source.data, format=source.format, skip=skip, **names):
+            yield document, path
 
     @contextmanager
     def _hinted(self) -> Iterator[None]:

@@ -153,7 +153,11 @@ def fit(
     ] = None,
     resume: Annotated[
         Path | None,
-        of_streams("Continue the stream of this model; DATA is what it has not seen.", "MODEL"),
+        of_streams(
+            "Continue the stream of this model; what it has learnt of the files in DATA is left "
+            "out.",
+            "MODEL",
+        ),
     ] = None,
     workers: Annotated[
         int | None,

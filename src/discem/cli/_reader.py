@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..exceptions import InputError
 from ..io.documents import Labels
+from ..io.seen import Trail
 from ._models import is_regressor, is_table
-from ._screen import Meter, Pace, Warnings, counted
+from ._screen import Meter, Pace, Warnings, counted, note
 from ._sources import Source
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ class Batch(ABC):
     """What the model takes."""
     labels: list[Any]
     """Their labels, or numbers, where they were asked for."""
+    origin: dict[str, int]
+    """How many of them each file had, by its name."""
     key: str
     """What the names are: the column that they come from."""
     names: list[Any]
@@ -76,6 +79,16 @@ class Reader(ABC):
     def __init__(self, source: Source, model: Any):
         self.source, self.model = source, model
         self.warnings = Warnings(self.noun)
+        self.trail: Trail | None = None  # of a stream, which learns no row twice
+
+    def skip(self, path: str) -> int | None:
+        """A file is to be read: how many of its rows were learnt before; None is all of them."""
+        before = self.trail.begin(path) if self.trail is not None else 0
+        if before is None:
+            note(f"{path}: all of it was learnt before")
+        elif before:
+            note(f"{path}: its first {counted(before, self.noun)} were learnt before")
+        return before
 
     @abstractmethod
     def roles(self) -> dict[str, str]:

@@ -41,6 +41,13 @@ def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun if n == 1 else plural}"
 
 
+def duration(seconds: float) -> str:
+    """Seconds in words: 8 s, 12 min, 3.5 h."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
 def to_json(record: dict[str, Any]) -> str:
     """One JSON line; a label of a model from elsewhere may hold what UTF-8 cannot."""
     text = json.dumps(record, ensure_ascii=False)
@@ -141,11 +148,18 @@ class Meter:
 class Pace:
     """Tells a meter of documents, or rows, as they are counted."""
 
-    def __init__(self, meter: Meter, step: str, noun: str = "document"):
-        self.meter, self.step, self.noun = meter, step, noun
+    def __init__(
+        self, meter: Meter, step: str, noun: str = "document", expected: float | None = None
+    ):
+        self.meter, self.step, self.noun, self.expected = meter, step, noun, expected
         self.count, self.begun = 0, time.monotonic()
 
     def passed(self, count: int, **figures: float | None) -> None:
         self.count += count
         rate = self.count / max(time.monotonic() - self.begun, 1e-9)
-        self.meter.tell(f"{self.step} {self.count:,}", rate=rate, noun=self.noun, **figures)
+        text, share = f"{self.step} {self.count:,}", None
+        if self.expected and self.count <= self.expected:
+            share = self.count / self.expected
+            left = (self.expected - self.count) / rate
+            text += f" of about {self.expected:,.0f}, {duration(left)} left"
+        self.meter.tell(text, share, rate=rate, noun=self.noun, **figures)

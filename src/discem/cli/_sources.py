@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..io.files import is_same_file
-from ..io.sources import STDIN, check_sources, expanded
+from ..io.sources import STDIN, Skip, check_sources, expanded, expected_rows, find_format
 from ._screen import Meter, Pace
 
 if TYPE_CHECKING:
@@ -48,11 +48,17 @@ class Source(NamedTuple):
         if output is not None and not is_standard_output(output):
             output_file(output, inputs)
 
-    def rows(self, size: int) -> Iterator[Rows]:
+    def rows(self, size: int, skip: Skip | None = None) -> Iterator[Rows]:
         """Their rows, so many at a time."""
         from ..io.table_files import read_rows
 
-        return read_rows(self.data, format=self.format, size=size, max_size=self.max_size)
+        how: dict[str, Any] = {"format": self.format, "max_size": self.max_size, "skip": skip}
+        return read_rows(self.data, size=size, **how)
+
+    def expected(self) -> float | None:
+        """About how many rows there are, if that is quickly known of all files."""
+        found = [expected_rows(name, find_format(name, self.format)) for name in self.data]
+        return None if None in found else sum(found)  # type: ignore[arg-type]
 
     def whole(self, meter: Meter) -> Rows:
         """All of their rows."""

@@ -119,7 +119,7 @@ class Tables(Reader):
 
     def batches(self, size: int, labels: Labels = "optional") -> Iterator[SomeRows]:
         done = 0
-        for rows in self.source.rows(size):
+        for rows in self.source.rows(size, self.skip):
             found = self._labels(rows) if labels == "required" else []  # which are missed first
             new, self._seen = rows.path != self._seen, rows.path
             if self._new_id is not None and new:  # later rows may lack it, as those of JSON do
@@ -128,6 +128,7 @@ class Tables(Reader):
                 X = self._known(rows, new) if self.model.__sklearn_is_fitted__() else self._X(rows)
             batch = SomeRows(rows, X, *self._names(rows, done), self.warnings)
             batch.labels = found
+            batch.origin = {rows.pieces[0].path: len(rows)}
             done += len(rows)
             yield batch
 

@@ -10,6 +10,7 @@ from typing import Any
 from rich.table import Table
 
 from ..exceptions import DiscemError, EngineError, InputError
+from ..io.seen import Trail
 from ._interrupts import Interrupts, Stopped
 from ._models import is_regressor
 from ._reader import Batch, Reader
@@ -65,20 +66,27 @@ class Job:
 
         `teach` returns the accuracy so far, if it is known.
         """
-        noun = self.reader.noun
+        noun, reader = self.reader.noun, self.reader
+        resumed = self.model.__sklearn_is_fitted__()
+        reader.trail = trail = Trail(self.model.files_ if resumed else {})
         try:
             with Meter(lines=True) as meter:
-                pace = Pace(meter, f"{noun}s", noun)
-                for batch in self.reader.batches(size, "required"):
+                expected = reader.source.expected()
+                if expected is not None:
+                    expected -= trail.rows(reader.source.data)
+                pace = Pace(meter, f"{noun}s", noun, expected)
+                for batch in reader.batches(size, "required"):
                     with self.interrupts.held():
                         with batch.told():
                             accuracy = teach(batch)
+                        trail.learnt(batch.origin)
                         self.learnt += len(batch)
                         if self.learnt - self.saved >= save_every:
                             self.save()
                         loss = self.model.history_[-1]["loss"]
                         pace.passed(len(batch), loss=loss, accuracy=accuracy)
             with self.interrupts.finishing():
+                trail.end()
                 self.save()
         except Stopped as stopped:
             raise Stopped(stopped.signum, self._keep()) from None
@@ -89,6 +97,8 @@ class Job:
         from ..report._output import OutputError
 
         self.model.roles_.update(self.reader.roles())
+        if self.reader.trail is not None:
+            self.model.files_.update(self.reader.trail.known)
         try:
             self.model.save(self.output)
         except OSError as error:

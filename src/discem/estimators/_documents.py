@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._kinds import savable
 from ..exceptions import InputError, OptionError
 from ..io.bag import Bag, as_documents
+from ..io.seen import Seen
 from ._by_label import place_of
 from ._choice import Choice
 from ._explain import Explanation, telling_words
@@ -45,6 +46,7 @@ class Fitted:
     progress: np.ndarray = field(default_factory=lambda: np.zeros(3))  # of a stream
     model: MultinomialNB | None = None
     roles: dict[str, str] = field(default_factory=dict)
+    files: dict[str, Seen] = field(default_factory=dict)  # that a command read as a stream
 
     @property
     def is_trained(self) -> bool:

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_number, check_plain, demand
+from ..io.seen import Seen
 from . import _input
 from ._choice import Choice, Chooser, check_choice
 from ._options import Named
@@ -38,6 +39,10 @@ class Preset(Named, Shared, BaseEstimator):
         known = isinstance(roles, dict) and roles.keys() <= {*self._roles}
         named = known and all(isinstance(name, str) for name in roles.values())
         demand(named, "roles_ are not names of columns")
+        demand(isinstance(fitted.files, dict), "files_ is not a dict")
+        for name, seen in fitted.files.items():
+            demand(isinstance(name, str) and isinstance(seen, Seen), "files_ are none")
+            seen.check_numbers()
 
     def _go_back(self, before: Any) -> None:
         if before is None:
@@ -77,6 +82,10 @@ class Preset(Named, Shared, BaseEstimator):
     @property
     def roles_(self) -> dict[str, str]:
         return self._fitted.roles
+
+    @property
+    def files_(self) -> dict[str, Seen]:
+        return self._fitted.files
 
     @property
     def model_(self) -> Any:

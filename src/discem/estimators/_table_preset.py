@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 from .._checks import check_array, demand
 from .._kinds import savable
 from ..exceptions import EngineError, OptionError
+from ..io.seen import Seen
 from ..io.tables import Layout, check_table
 from . import _input
 from ._answers import Answers
@@ -56,6 +57,7 @@ class FittedTable:
     importances: list[Importance] | None = None  # of columns, in rows of the training
     scaling: Scaling | None = None  # what makes probabilities fit the rows of the training
     roles: dict[str, str] = field(default_factory=dict)
+    files: dict[str, Seen] = field(default_factory=dict)  # that a command read as a stream
 
     @property
     def model(self) -> Any:

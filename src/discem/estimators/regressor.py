@@ -134,6 +134,8 @@ class TableRegressor(NumberAnswers):
         The model of the density of X.
     roles_ : dict from "target" and "id" to str
         The columns that had the answers and the names of rows, where the command line was told.
+    files_ : dict from str to Seen
+        What the command line has learnt of the files of a stream, by a hash of their names.
     n_features_in_, feature_names_in_, history_, stream_, n_iter_ : as in MixtureClassifier
 
     Examples

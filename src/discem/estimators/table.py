@@ -164,6 +164,8 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
         What each column adds to log-odds in rows of the training: mean of absolute values, spread.
     roles_ : dict from "target" and "id" to str
         The columns that had the labels and the names of rows, where the command line was told.
+    files_ : dict from str to Seen
+        What the command line has learnt of the files of a stream, by a hash of their names.
     classes_, class_count_, class_prior_, class_frequency_, temperature_ : as in MixtureClassifier
     n_features_in_, feature_names_in_, history_, stream_, n_iter_ : as in MixtureClassifier
 

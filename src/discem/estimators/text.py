@@ -119,6 +119,8 @@ class TextClassifier(WordTrainer):
         Documents seen.
     roles_ : dict from "text" and "label" to str
         The columns that had the texts and the labels, where the command line read a table.
+    files_ : dict from str to Seen
+        What the command line has learnt of the files of a stream, by a hash of their names.
     progressive_accuracy_, progressive_loss_ : float
         Accuracy and log-loss in a stream so far, each document predicted before it was learnt.
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from ..exceptions import InputError, reading
 from .sources import (
     FORMATS,
     STDIN,
+    Skip,
     batches,
     check_unpacked,
     csv_rows,
@@ -58,6 +60,7 @@ def read_documents(
     label: str = "label",
     labels: Labels = "required",
     max_size: int = 64,
+    skip: Skip | None = None,
 ) -> Iterator[Document]:
     r"""Read documents from files, one after the other, as they are asked for.
 
@@ -80,6 +83,9 @@ def read_documents(
         Megabytes that a line may have, and that a packed file may come to if that is more than 100
         times its own size: few documents are longer, and few files are packed so well, unless they
         were made to fill the memory. What is larger is refused before it is held.
+    skip : callable, optional
+        Called with the name of each file before it is read: how many of its first documents to
+        leave out, or None for all of them.
 
     Yields
     ------
@@ -105,7 +111,7 @@ def read_documents(
     names = [os.fspath(path) for path in paths]
     formats = [find_format(name, format) for name in names]
     wanted = _Names(text, label, labels, max_size)
-    return _read_all(list(zip(names, formats, strict=True)), wanted)
+    return _read_all(list(zip(names, formats, strict=True)), wanted, skip)
 
 
 def read_part(
@@ -118,13 +124,18 @@ def read_part(
     return list(_read_parquet(path, wanted, groups, before))
 
 
-def _read_all(sources: list[tuple[str, str]], names: _Names) -> Iterator[Document]:
+def _read_all(
+    sources: list[tuple[str, str]], names: _Names, skip: Skip | None = None
+) -> Iterator[Document]:
     for path, format in sources:
+        before = skip(path) if skip is not None else 0
+        if before is None:
+            continue
         empty = True
-        for document in _READERS[format](path, names):
+        for document in islice(_READERS[format](path, names), before, None):
             empty = False
             yield document
-        if empty:
+        if empty and not before:
             raise InputError(f"{shown_name(path)}: no documents in it")
 
 

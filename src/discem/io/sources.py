@@ -10,7 +10,7 @@ import math
 import os
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import date, timedelta
 from decimal import Decimal
@@ -39,6 +39,8 @@ _NAMED = 10  # columns in a message
 _DELIMITERS = (",", ";", "\t", "|")
 
 Item = TypeVar("Item")
+Skip = Callable[[str], int | None]
+"""How many of the first rows of a file to leave out; None is all of them."""
 
 
 def batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
@@ -306,6 +308,20 @@ def row_groups(path: str, least: int) -> list[tuple[tuple[int, ...], int]]:
         groups, begun = found.pop()
         some = (*groups, *some)
     return [*found, (some, begun)] if some else found
+
+
+def expected_rows(path: str, format: str) -> float | None:
+    """About how many rows a file has, if that is quickly known: of texts, by its first lines."""
+    if path == STDIN or not os.path.isfile(path):
+        return None
+    if format == "parquet":
+        with parquet_file(path) as file:
+            return float(file.metadata.num_rows)
+    if path.endswith(".gz"):
+        return None
+    with open(path, "rb") as text:
+        head = text.read(_MEGABYTE)
+    return head.count(b"\n") * os.path.getsize(path) / max(len(head), 1)
 
 
 def check_unpacked(metadata: Any, wanted: list[str], path: str, max_size: int) -> None:

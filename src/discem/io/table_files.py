@@ -7,6 +7,7 @@ import re
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from .frames import Table, check_table
 from .sources import (
     FORMATS,
     STDIN,
+    Skip,
     batches,
     check_unpacked,
     csv_rows,
@@ -313,6 +315,7 @@ def read_rows(
     format: str | None = None,
     size: int = 1000,
     max_size: int = 64,
+    skip: Skip | None = None,
 ) -> Iterator[Rows]:
     r"""Read the rows of tables, so many at a time, as they are asked for.
 
@@ -329,6 +332,9 @@ def read_rows(
         How many rows are read at a time.
     max_size : int
         See `discem.io.documents.read_documents`.
+    skip : callable, optional
+        Called with the name of each file before it is read: how many of its first rows to leave
+        out, or None for all of them.
 
     Yields
     ------
@@ -352,7 +358,7 @@ def read_rows(
     """
     names = [os.fspath(path) for path in paths]
     formats = [_find_table(name, format) for name in names]
-    return _read_all(list(zip(names, formats, strict=True)), size, max_size)
+    return _read_all(list(zip(names, formats, strict=True)), size, max_size, skip)
 
 
 def read_part(
@@ -362,7 +368,7 @@ def read_part(
     if groups is None:
         parts = list(_read_all([(path, format)], _AT_ONCE, max_size))
     else:
-        parts = list(_read_parquet(path, _AT_ONCE, max_size, groups, before))
+        parts = list(_read_parquet(path, _AT_ONCE, max_size, 0, groups, before))
     return parts[0].joined(parts[1:])
 
 
@@ -375,43 +381,59 @@ def _find_table(name: str, given: str | None) -> str:
     return format
 
 
-def _read_all(sources: list[tuple[str, str]], size: int, max_size: int) -> Iterator[Rows]:
+def _read_all(
+    sources: list[tuple[str, str]], size: int, max_size: int, skip: Skip | None = None
+) -> Iterator[Rows]:
     for path, format in sources:
+        before = skip(path) if skip is not None else 0
+        if before is None:
+            continue
         empty = True
-        for rows in _READERS[format](path, size, max_size):
+        for rows in _READERS[format](path, size, max_size, before):
             empty = False
             yield rows
-        if empty:
+        if empty and not before:
             raise InputError(f"{shown_name(path)}: no rows in it")
 
 
-def _read_csv(path: str, size: int, max_size: int, delimiter: str = "") -> Iterator[Rows]:
+def _read_csv(
+    path: str, size: int, max_size: int, skip: int, delimiter: str = ""
+) -> Iterator[Rows]:
     rows = csv_rows(path, max_size, delimiter, tight=True)
     _, header = next(rows, (0, []))
     names = [name.strip() for name in header]
     _check_names(names, path)
-    for batch in batches(rows, size):
+    for batch in batches(islice(rows, skip, None), size):
         yield TextRows.of(names, batch, path)
 
 
-def _read_tsv(path: str, size: int, max_size: int) -> Iterator[Rows]:
-    return _read_csv(path, size, max_size, "\t")
+def _read_tsv(path: str, size: int, max_size: int, skip: int) -> Iterator[Rows]:
+    return _read_csv(path, size, max_size, skip, "\t")
 
 
-def _read_jsonl(path: str, size: int, max_size: int) -> Iterator[Rows]:
-    for batch in batches(json_objects(path, max_size), size):
+def _read_jsonl(path: str, size: int, max_size: int, skip: int) -> Iterator[Rows]:
+    for batch in batches(islice(json_objects(path, max_size), skip, None), size):
         yield ObjectRows.of(batch, path)
 
 
 def _read_parquet(
-    path: str, size: int, max_size: int, groups: Sequence[int] | None = None, before: int = 0
+    path: str,
+    size: int,
+    max_size: int,
+    skip: int = 0,
+    groups: Sequence[int] | None = None,
+    before: int = 0,
 ) -> Iterator[Rows]:
     with parquet_file(path) as file:
         names = [name for name in file.schema_arrow.names if not _INDEX.fullmatch(name)]
         _check_names(names, path)
         check_unpacked(file.metadata, names, path, max_size)
         done = before
-        for batch in file.iter_batches(size, row_groups=groups, columns=names):
+        for full in file.iter_batches(size, row_groups=groups, columns=names):
+            batch = full.slice(max(skip - done, 0))
+            done += len(full) - len(batch)
+            if not len(batch):
+                continue
             piece = Piece(path, "row", range(done + 1, done + len(batch) + 1))
             done += len(batch)
             yield ArrowRows(dict(zip(batch.schema.names, batch.columns, strict=True)), [piece])
@@ -423,7 +445,7 @@ def _check_names(names: list[str], path: str) -> None:
             raise InputError(f"{shown_name(path)}: more than one column is named {name!r}")
 
 
-_READERS: dict[str, Callable[[str, int, int], Iterator[Rows]]] = {
+_READERS: dict[str, Callable[[str, int, int, int], Iterator[Rows]]] = {
     "csv": _read_csv,
     "tsv": _read_tsv,
     "jsonl": _read_jsonl,

@@ -152,7 +152,9 @@ sys.path.insert(0, str(GOLDEN))
 import make as golden  # noqa: E402
 
 
-@pytest.mark.parametrize("name", sorted(file.stem for file in GOLDEN.glob("*.json")))
+@pytest.mark.parametrize(
+    "name", sorted({file.stem for file in GOLDEN.glob("*.json")} - {"regressor"})
+)
 def test_golden_files_are_read_for_ever(name):
     """Every file that was ever made says what it said, and training goes on from it."""
     model = discem.load(GOLDEN / f"{name}.skops")
@@ -166,7 +168,7 @@ def test_golden_files_are_read_for_ever(name):
 
 
 def test_every_kind_of_model_has_a_golden_file():
-    assert {file.stem for file in GOLDEN.glob("*.json")} == set(golden.MODELS)
+    assert {file.stem for file in GOLDEN.glob("*.json")} == {*golden.MODELS, "regressor"}
     made = {type(model).__name__ for model, _ in golden.MODELS.values()}
     # those of the imputer and of the regressor are read in test_joint.py and test_regressor.py
     others = {"load", "TableImputer", "TableRegressor"}

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import log_ndtr, ndtr
 from sklearn.utils.validation import column_or_1d
 
 from .._checks import NUMBER, check_number, demand
@@ -19,7 +19,7 @@ from ..io.column_kinds import skewness
 from ..io.frames import cells_of, check_table, columns_of, plain_name, unmasked
 
 TARGETS = ("real", "positive", "count")
-_BEYOND = 1.0  # of the range of logarithms that was seen, by which means may leave it
+_WIDEST = 600.0  # of a logarithm of what may be squared
 
 
 class Given(NamedTuple):
@@ -146,14 +146,19 @@ class Response(NamedTuple):
         return np.maximum(y - 1.0, 0.0) if self.kind == "count" else y
 
     def moments(self, mean: Any, variance: Any) -> tuple[Any, Any]:
-        """E[y] and E[y^2] of components, whose means and variances are those of models."""
+        """E[y] and E[y^2] of components, whose means and variances are those of models.
+
+        Exponentials grow without measure, so what is beyond the largest answer seen counts as it.
+        """
         if self.kind == "real":
             return mean, mean**2 + variance
-        # exp grows without measure: what a plane says beyond all that was seen counts no more
-        most = self.high + _BEYOND * (self.high - self.low)
-        first = np.exp(np.minimum(mean + 0.5 * variance, most))
-        second = np.exp(np.minimum(2.0 * (mean + variance), 2.0 * most))
-        second = np.maximum(second, first**2)
+        root, top = np.sqrt(variance), self.high
+        above = np.exp(log_ndtr((mean - top) / root))
+        first, second = (
+            np.exp(np.minimum(p * mean + 0.5 * p * p * variance, _WIDEST)
+                   + log_ndtr((top - mean - p * variance) / root)) + np.exp(p * top) * above
+            for p in (1, 2)
+        )  # fmt: skip
         if self.kind == "positive":
             return first, second
         return first - 1.0, second - 2.0 * first + 1.0

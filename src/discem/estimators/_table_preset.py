@@ -33,8 +33,8 @@ from ._strange import Usual
 from ._tables import Encoded, Hider, layout_of
 from .mixture import MixtureClassifier
 
-DENSE = 8  # components of a class in the density
-ROWS_EACH = 25  # rows that a component of the density should have
+_DENSE = 8  # components of a class in the density
+_ROWS_EACH = 25  # rows that a component of the density should have
 _LARGEST = 20_000  # numbers of covariances, from which the density takes too long
 _FORGETTING = 6  # steps, in which the density forgets rows
 _PASSES, _ENOUGH = 15, 60_000  # over the rows, for the density; or so many rows in all
@@ -245,7 +245,7 @@ class TablePreset(Answers, Preset):
     def _fit_density(self, rows: Any, sample: Encoded, y: Any, weights, seed: int) -> None:
         """Let a generative model stand beside the others: more components than to answer."""
         classes, counts = self._class_counts(weights)
-        most = np.clip(counts // ROWS_EACH, 1, DENSE).astype(int)
+        most = sizes_of_density(counts)
         full = most.sum() * len(sample.layout.numbers) ** 2 <= _LARGEST
         sizes = dict(zip(classes, most.tolist(), strict=True))
         n_rows = rows.n_rows if isinstance(rows, Pieces) else len(weights)
@@ -282,6 +282,11 @@ class TablePreset(Answers, Preset):
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         return tags
+
+
+def sizes_of_density(counts: Any) -> Any:
+    """How many components the density of a class has, by its rows."""
+    return np.clip(np.asarray(counts) // _ROWS_EACH, 1, _DENSE).astype(int)
 
 
 def weights_of(chooser: Chooser, best: list[tuple[Result, float]]) -> np.ndarray:

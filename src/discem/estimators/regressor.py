@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import demand
 from .._kinds import savable
+from ..engines import resolve_engine
 from ..exceptions import InputError, OptionError, warn
 from ..io.tables import Layout, check_table
 from ..losses import Blend, Hinge, resolve_loss
@@ -37,7 +38,8 @@ from ._options import with_options
 from ._pieces import spreads
 from ._planes import PlanesModel
 from ._responses import TARGETS, Given, Response, read_numbers
-from ._table_preset import FittedTable, views_of, weights_of
+from ._strange import Usual
+from ._table_preset import FittedTable, sizes_of_density, views_of, weights_of
 from ._tables import Encoded
 from ._threads import writes
 
@@ -94,10 +96,9 @@ class TableRegressor(NumberAnswers):
         What columns of whole numbers with few values are; "auto" compares, and streams take levels.
     average : "auto" or int, default="auto"
         How many models may be averaged; 1 is a single model, which is the smallest and the fastest.
-        "auto" is 8: the two best candidates, each trained without one of four parts; 1 on workers
-        of dask.
+        "auto" is 8: the two best candidates, each trained without one of four parts.
     density : "auto" or bool, default="auto"
-        Whether to keep a model of the density of X, too; "auto" does in `fit`, not in streams.
+        Whether to keep a model of the density of X, too; "auto" does.
     max_iter : int, default=30
         Steps of each model at most; each looks at all rows.
     tol : float or None, default=1e-3
@@ -107,9 +108,8 @@ class TableRegressor(NumberAnswers):
     n_jobs : int or None, default=None
         Threads to train with: None is one, -1 as many as there are cores. Few rows are trained on
         one.
-    engine : None, "dask" or Dask, default=None
-        Where `fit` trains, see `MixtureClassifier`. With workers of dask, what is left at "auto" is
-        chosen here, on a sample of the rows.
+    engine : None, default=None
+        Where `fit` trains: here. Predictions of collections of dask are lazy.
     callback : callable or None, default=None
         Called as ``callback(model, record)`` after each step; training stops if it returns True.
         ``record["stage"]`` is "choice" while options are tried, then "fit", then "density".
@@ -387,8 +387,7 @@ class TableRegressor(NumberAnswers):
             z = self._seen(given)
             for model, _ in self._fitted.members:
                 model.learn(Encoded.read(model.layout_, table), z, weights)
-            if self._fitted.density is not None:
-                self._fitted.density.partial_fit(X, np.zeros(table.n_rows), None, weights)
+            self._learn_density(table, weights)
         else:
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             with self._beginning(self._new_fitted(given)):
@@ -403,10 +402,21 @@ class TableRegressor(NumberAnswers):
         size = min(options["n_components"], max(len(z) // ROWS_EACH, 1))
         model = PlanesModel.start(rows, z, weights, size, _loss_of(self.loss), rng, options["hide"])
         model.learn(rows, z, weights)
-        if self.density is True:
-            density = self._new_density(seed)
-            self._fitted.density = density.partial_fit(X, np.zeros(len(z)), None, weights)
+        if self.density is not False:
+            self._fitted.density = self._new_density(seed, int(sizes_of_density(len(z))))
+            self._learn_density(X, weights)
         self._fitted.model = model
+
+    def _learn_density(self, X: Any, weights: np.ndarray) -> None:
+        """Let the density, if there is one, learn the next rows of a stream."""
+        fitted = self._fitted
+        if fitted.density is None:
+            return
+        batch = fitted.density.check_batch(X, np.zeros(len(weights)), None, weights)
+        fitted.usual = Usual.in_passing(fitted.usual, fitted.density, batch.X)
+        with warnings.catch_warnings():  # it may well have more components than it needs
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            fitted.density.learn_batch(batch)
 
     def _check_options(self) -> None:
         super()._check_options()
@@ -420,6 +430,8 @@ class TableRegressor(NumberAnswers):
             raise OptionError(
                 f"whole_numbers={self.whole_numbers!r} must be 'auto', 'levels' or 'numbers'"
             )
+        if resolve_engine(self.engine) is not None:
+            raise OptionError("engine: TableRegressor trains here; a part of the rows will do")
         if isinstance(_loss_of(self.loss), Hinge):
             raise OptionError(f"loss={self.loss!r} is of labels: use 'ncll', 'nll' or 'blend'")
         self._new_density(0)._check_options()

@@ -49,11 +49,10 @@ from ._preset import ClassifierPreset
 from ._shift import Scaling
 from ._strange import Usual
 from ._table_preset import (
-    DENSE,
     MOST_STEPS,
-    ROWS_EACH,
     FittedTable,
     TablePreset,
+    sizes_of_density,
     views_of,
     weights_of,
 )
@@ -349,8 +348,7 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
 
     def _size_of_stream(self, batch: Batch) -> int:
         """How many components the density of a class has, by the first rows."""
-        each = batch.n_given / len(batch.classes)
-        return int(np.clip(each // ROWS_EACH, 1, DENSE))
+        return int(sizes_of_density(batch.n_given / len(batch.classes)))
 
     def _check_options(self) -> None:
         super()._check_options()

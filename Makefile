@@ -2,13 +2,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint docs bench clean
+.PHONY: demo test test-all lint docs bench clean
 
 demo: .venv/ready
 	$(BIN)/discem demo
 
 test: lint
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+test-all: lint
+	$(BIN)/python -m pytest -n auto --dist worksteal -m ''
 
 lint: .venv/ready
 	$(BIN)/ruff check .

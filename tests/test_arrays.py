@@ -88,20 +88,21 @@ def compare(model, rows, targets, loss, projection, rho, there):
         np.testing.assert_allclose(tiny.flat(other), tiny.flat(one), rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize(("family", "prior"), CASES)
-@every_loss
-@pytest.mark.parametrize("projection", PROJECTIONS, ids=str)
-def test_a_step_on_strict_arrays_is_a_step_in_numpy(family, prior, loss, projection, there):
+@tiny.in_turn(
+    "case, loss, projection",
+    {f"{family}-{prior}": (family, prior) for family, prior in CASES},
+    list(LOSSES),
+    {str(projection): projection for projection in PROJECTIONS},
+)
+def test_a_step_on_strict_arrays_is_a_step_in_numpy(case, loss, projection, there):
     """Of naive Bayes and of mixtures, with missing cells, also where steps are far too large."""
     for first, rho in ((None, 0.1), (None, 30.0), (np.array([0, 2, 3]), 0.1)):
-        of, X, model = problem(family, prior, first)
+        of, X, model = problem(*case, first)
         targets = labels(np.arange(24) % model.n_classes)
         compare(model, of.view(X), targets, loss, projection, rho, there)
 
 
-@pytest.mark.parametrize("family", tiny.DENSE)
-@every_loss
-@pytest.mark.parametrize("targets", TARGETS.values(), ids=TARGETS)
+@tiny.in_turn("family, loss, targets", tiny.DENSE, list(LOSSES), TARGETS)
 def test_targets_of_all_kinds_on_strict_arrays(family, loss, targets, there):
     of, X, model = problem(family, first=np.array([0, 2, 3]))
     compare(model, of.view(X), targets, loss, Interior(), 0.1, there)

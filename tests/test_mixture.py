@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import tiny
+from checks import data_checks
 from scipy.special import logsumexp
 from scipy.stats import norm
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
@@ -168,11 +169,13 @@ def expected_failures(model):
     return failures
 
 
-@parametrize_with_checks(
-    [MixtureClassifier(), MixtureClassifier(families="words")],
-    expected_failed_checks=expected_failures,
-)
+@parametrize_with_checks([MixtureClassifier()], expected_failed_checks=expected_failures)
 def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@data_checks([MixtureClassifier(families="words")], expected_failures)
+def test_scikit_learn_on_words(estimator, check):
     check(estimator)
 
 

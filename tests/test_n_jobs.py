@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from checks import data_checks
 from lab.datasets import DataNotFoundError, load_text
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_estimators import expected_failures
 
 import discem
@@ -140,10 +140,8 @@ def test_choices_do_not_depend_on_threads(split):
     assert chosen[0] == chosen[1]
 
 
-@parametrize_with_checks(
-    [GaussianNB(n_jobs=2), MultinomialNB(n_jobs=2)], expected_failed_checks=expected_failures
-)
-def test_scikit_learn_is_content_with_threads(estimator, check):
+@data_checks([GaussianNB(n_jobs=2)], expected_failures)
+def test_scikit_learn_is_content_with_threads(estimator, check, split):
     check(estimator)
 
 

@@ -1269,6 +1269,7 @@ def test_probabilities_as_good_as_those_of_logistic_regression(official):
     assert log_loss(truth, ours) < 1.15 * log_loss(truth, theirs)
 
 
+@pytest.mark.slow
 def test_unlabelled_reviews_help():
     """With 200 labels, all unlabelled reviews: benchmarks/few_labels.py has five draws."""
     if "DISCEM_DATA" not in os.environ:

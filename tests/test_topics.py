@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import tiny
+from checks import data_checks
 from lab.datasets import DataNotFoundError, load_text
 from scipy.special import gammaln, polygamma
 from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import discem
 from discem import Dirichlet, MultinomialNB, TopicClassifier, constant, inverse, models
@@ -430,7 +430,7 @@ def expected_failures(model):
     }
 
 
-@parametrize_with_checks([TopicClassifier()], expected_failed_checks=expected_failures)
+@data_checks([TopicClassifier()], expected_failures)
 def test_scikit_learn(estimator, check):
     check(estimator)
 
@@ -457,6 +457,7 @@ def accuracy(data, **options):
     )
 
 
+@pytest.mark.slow
 def test_defaults_on_the_official_splits(official):
     ncll, hinge, nll = (accuracy(official, loss=loss) for loss in ("ncll", "hinge", "nll"))
     assert min(ncll, hinge) >= {"webkb": 0.89, "r8": 0.962}[official[0]]
@@ -464,6 +465,7 @@ def test_defaults_on_the_official_splits(official):
     assert ncll > nll - 0.003  # on r8 they are level
 
 
+@pytest.mark.slow
 def test_the_prior_and_start_of_the_paper(official):
     options = {"prior": "paper", "init": "prior", "tol": None}
     options |= {"step": inverse(1e-3), "average": True, "max_iter": 10, "batch_size": 8}

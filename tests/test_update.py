@@ -19,7 +19,7 @@ TARGETS = {
     "soft": soft_labels(rng.dirichlet(np.ones(3), 12)),
     "few": labels(np.where(np.arange(12) % 2, -1, np.arange(12) % 3)),
 }
-every_target = pytest.mark.parametrize("targets", TARGETS.values(), ids=TARGETS)
+in_turn = tiny.in_turn("family, loss, targets", FAMILIES, list(LOSSES), TARGETS)
 
 
 # --- a step is the five lines, and a batch is the mean of its rows --------------------------------
@@ -32,9 +32,7 @@ def target_of(targets, i):
     return targets.share[i] > 0 if targets.codes[i] == -3 else targets.share[i]
 
 
-@every_family
-@every_loss
-@every_target
+@in_turn
 def test_a_step_is_the_update_of_the_method(family, loss, targets):
     """N mu <- N mu + sum_i W_ik s(x_i) - decay N mu, by loops over rows and classes (n = inf)."""
     X, y = tiny.data(family)
@@ -62,9 +60,7 @@ def test_a_step_is_the_update_of_the_method(family, loss, targets):
     np.testing.assert_allclose(after.classes.counts, classes - decay * p, rtol=1e-10)
 
 
-@every_family
-@every_loss
-@every_target
+@in_turn
 def test_the_step_of_a_batch_is_the_mean_of_the_steps_of_its_rows(family, loss, targets):
     """Of statistics, prior included, where nothing is clipped; so the order does not matter."""
     X, y = tiny.data(family)
@@ -128,9 +124,12 @@ def test_a_weight_of_two_is_two_rows_in_a_batch(family):
     np.testing.assert_allclose(tiny.held(weighted), tiny.held(repeated), rtol=1e-9)
 
 
-@every_family
-@every_loss
-@pytest.mark.parametrize("projection", [Interior(), Interior(caution=2.0), Check()], ids=str)
+@tiny.in_turn(
+    "family, loss, projection",
+    FAMILIES,
+    list(LOSSES),
+    {"interior": Interior(), "cautious": Interior(caution=2.0), "check": Check()},
+)
 def test_rows_of_no_weight_teach_nothing(family, loss, projection):
     """Nor does a batch without rows, nor a step of size 0."""
     X, y = tiny.data(family)

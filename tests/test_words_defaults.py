@@ -127,6 +127,7 @@ def test_a_rare_class_is_recalled():
         assert np.mean(model.predict(fresh)[y_fresh == 3] == 3) > plain.mean() - 0.15
 
 
+@pytest.mark.slow
 def test_half_the_step_ends_much_the_same():
     X, y, fresh, _ = TABLES["plain"]
     n, options = len(y), {"loss": "ncll", "tol": None, "max_iter": 40, "random_state": 0}
@@ -251,6 +252,7 @@ def words_of(X, rng):
             X.astype(int)]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [20, 60])
 def test_few_texts(n):
     off = []
@@ -266,6 +268,7 @@ def test_few_texts(n):
 # --- real texts -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("DISCEM_DATA" not in os.environ, reason="needs texts: set DISCEM_DATA")
 @pytest.mark.parametrize("name", ["webkb", "r8"])
 def test_raw_counts_of_real_texts(name):

@@ -38,6 +38,18 @@ ESTIMATORS = {
     "TextClassifier": (TextClassifier, [name for name in zoo.COUNTS if name not in NO_TEXT]),
 }
 NAIVE = ("GaussianNB", "MultinomialNB")  # whose NLL has a closed form
+# What takes long, most of it to learn next to nothing more.
+LONG = {
+    "nearly_deterministic_flags",
+    "two_hundred_classes",
+    "one_hot_of_categories",
+    "a_rare_class",
+    "a_rare_class_of_documents",
+    "fifty_classes",
+    "long_and_short_documents",
+    "a_document_of_a_million_words",
+    "a_word_500_times_in_each_document",
+}
 # Where a law is known to be broken: what is seen, not why, which is not established for most.
 # What is not finite, or worse than its start, is excused nowhere.
 FEW = "loses to counting where rows are few or wrong"
@@ -78,16 +90,21 @@ def hold(name, member, broken):
 
 
 def cases(names=ESTIMATORS, losses=LOSSES):
-    """Estimator, member and loss, NLL first: others are held against it."""
-    return pytest.mark.parametrize(
-        "name, member, loss",
-        [
-            (name, member, loss)
-            for name in names
-            for member in ESTIMATORS[name][1]
-            for loss in (*losses, *(["auto"] if name == "TextClassifier" else []))
-        ],
-    )
+    """Estimator, member and loss, NLL first: others are held against it.
+
+    All of them are run by `make test-all`; `make test` takes the losses in turn, and leaves out
+    members that take long.
+    """
+    found = []
+    for turn, name in enumerate(names):
+        of = (*losses, *(["auto"] if name == "TextClassifier" else []))
+        for place, member in enumerate(ESTIMATORS[name][1]):
+            for loss in of:
+                soon = member not in LONG and loss == of[(turn + place) % len(of)]
+                found.append(
+                    pytest.param(name, member, loss, marks=() if soon else pytest.mark.slow)
+                )
+    return pytest.mark.parametrize("name, member, loss", found)
 
 
 @cache
@@ -129,7 +146,12 @@ def test_half_the_step_ends_alike(name, member, loss):
 
 
 @pytest.mark.parametrize(
-    "name, member", [(name, member) for name in NAIVE for member in ESTIMATORS[name][1]]
+    "name, member",
+    [
+        pytest.param(name, member, marks=pytest.mark.slow if member in LONG else ())
+        for name in NAIVE
+        for member in ESTIMATORS[name][1]
+    ],
 )
 def test_much_nll_in_the_blend_is_nll(name, member):
     """The closed form of NLL, of rows that weigh kappa times as much."""
@@ -208,6 +230,7 @@ def test_random_tables_do_no_harm(seed, n, K, kinds, spoilt, estimator, loss):
     obeys_all_laws(estimator, loss, sample)
 
 
+@pytest.mark.slow
 @few
 @given(
     seed=seeds,

@@ -4,6 +4,7 @@ import copy
 from dataclasses import fields, is_dataclass
 
 import numpy as np
+import pytest
 from scipy import stats
 
 from discem import Interior, models
@@ -20,6 +21,24 @@ LOSS = NCLL()
 PLAIN = Interior(0.5, damping=0.0)  # interior steps as method and paper define them
 DENSE = [name for name in FAMILIES if name not in ("words", "levels")]
 CORRELATED = ["normal", "tied"]  # families whose columns say something of each other
+
+
+def in_turn(names, first, second, third):
+    """Each pair of the first two, beside one of the third, which takes turns.
+
+    So any two of the values meet, and not any three: for crossings that fail by two or not at all.
+    The third is a dict, by whose keys its values are called.
+    """
+    known, cases = list(third), []
+    for i, (a, one) in enumerate(_named(first)):
+        for j, (b, two) in enumerate(_named(second)):
+            c = known[(i + j) % len(known)]
+            cases.append(pytest.param(one, two, third[c], id=f"{a}-{b}-{c}"))
+    return pytest.mark.parametrize(names, cases)
+
+
+def _named(values):
+    return values.items() if isinstance(values, dict) else [(str(each), each) for each in values]
 
 
 def record(family):

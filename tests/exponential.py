@@ -9,9 +9,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from discem._arrays import beside, count_true, namespace_of
-from discem._checks import check_array, check_number
+from discem._checks import Array, Number
 from discem.exceptions import OptionError
-from discem.families import Accepts, Block, ColumnKind, Family, Slot, Statistics, register
+from discem.families import (
+    Accepts,
+    Block,
+    ColumnKind,
+    Family,
+    Schema,
+    Slot,
+    Statistics,
+    register,
+)
 from discem.families._missing import independent
 from discem.io.rows import dense_rows
 
@@ -113,12 +122,10 @@ class ExponentialFamily(Family):
 
     # --- the state --------------------------------------------------------------------------------
 
-    def shapes(self, n_components, n_features):
-        return {"mean": (n_features, n_components), "mass": (n_features,)}
-
-    def check_fixed(self, block, shapes):
-        check_number("nu of the prior", block.prior.nu, above=0.0, kind=float)
-        check_array("mean of the prior", block.prior.mean, shapes["mass"], above=0.0)
+    def schema(self, block, n_components, n_features):
+        row = Array((n_features,), above=0.0)
+        values = {"mean": Array((n_features, n_components))}
+        return Schema(row, values, {}, {"nu": Number(above=0.0), "mean": row})
 
     def centre(self, block):
         return {"mean": block.prior.mean}

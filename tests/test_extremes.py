@@ -80,7 +80,7 @@ def finite(model):
 
 @tiny.in_turn(
     "family, case, projection",
-    FAMILIES,
+    list(FAMILIES),
     TABLES | HOLES,
     {"interior": Interior(), "cautious": Interior(caution=2.0), "check": Check()},
 )

@@ -138,7 +138,7 @@ def targets_of(target):
     return soft_labels(target) if target.ndim == 2 else target
 
 
-@tiny.in_turn("family, loss, target", FAMILIES, list(LOSSES), TARGETS)
+@tiny.in_turn("family, loss, target", list(FAMILIES), list(LOSSES), TARGETS)
 def test_the_move_is_the_natural_gradient(family, loss, target):
     """N mu goes along -dl/dtheta, with l the loss + penalty / n; so do the classes."""
     X, codes = tiny.data(family)

@@ -131,7 +131,7 @@ def test_the_files_that_corrupted_memory(path):
     tree, arrays = taken_apart(golden.HERE / "text.skops")
     counts = next(i for i, a in enumerate(arrays) if a.ndim == 2 and a.shape[1] == 3)
     put_together(path, tree, [a[:1] if i == counts else a for i, a in enumerate(arrays)])
-    assert "count has the shape (1, 3), not (14, 3)" in refused(path)
+    assert "count of words has the shape (1, 3), not (14, 3)" in refused(path)
     tree, arrays = taken_apart(golden.HERE / "gaussian.skops")
     put_together(path, tree, [np.resize(a, 2000) if i == 2 else a for i, a in enumerate(arrays)])
     assert "counts of the classes has the shape (2000,), not (3,)" in refused(path)

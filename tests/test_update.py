@@ -19,7 +19,7 @@ TARGETS = {
     "soft": soft_labels(rng.dirichlet(np.ones(3), 12)),
     "few": labels(np.where(np.arange(12) % 2, -1, np.arange(12) % 3)),
 }
-in_turn = tiny.in_turn("family, loss, targets", FAMILIES, list(LOSSES), TARGETS)
+in_turn = tiny.in_turn("family, loss, targets", list(FAMILIES), list(LOSSES), TARGETS)
 
 
 # --- a step is the five lines, and a batch is the mean of its rows --------------------------------
@@ -126,7 +126,7 @@ def test_a_weight_of_two_is_two_rows_in_a_batch(family):
 
 @tiny.in_turn(
     "family, loss, projection",
-    FAMILIES,
+    list(FAMILIES),
     list(LOSSES),
     {"interior": Interior(), "cautious": Interior(caution=2.0), "check": Check()},
 )

@@ -7,7 +7,7 @@ Every kind that can stand in a model file says itself what a good one is, by the
 from __future__ import annotations
 
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -58,6 +58,32 @@ def check_number(
     """See that it is a finite number of that kind, in bounds."""
     demand(isinstance(value, kind) and not isinstance(value, bool), f"{name} is not a number")
     _check_bounds(name, value, value, least, above, most)
+
+
+class Array(NamedTuple):
+    """What an array of a model is, see `check_array`."""
+
+    shape: tuple[int, ...]
+    least: float = -inf
+    above: float = -inf
+    most: float = inf
+    dtype: Any = np.float64
+    holes: bool = False
+
+    def check(self, name: str, value: Any) -> None:
+        check_array(name, value, *self)
+
+
+class Number(NamedTuple):
+    """What a number of a model is, see `check_number`."""
+
+    least: float = -inf
+    above: float = -inf
+    most: float = inf
+    kind: Any = float
+
+    def check(self, name: str, value: Any) -> None:
+        check_number(name, value, *self)
 
 
 def check_weight(name: str, value: Any) -> None:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from .._arrays import namespace_of
-from .._checks import check_array, demand
+from .._checks import Array, Number, demand
 from .._kinds import savable
 from ..exceptions import InputError, OptionError
 from ..priors import Default
@@ -56,6 +56,17 @@ class Step(NamedTuple):
     def counts(self, mass: Any) -> Any:
         """The counts N of the factors, (d, K), as far as this step is concerned."""
         return mass[:, None] * (self.shares * self.slowness)[None, :]
+
+
+class Schema(NamedTuple):
+    """What the arrays and numbers of a block are, by name."""
+
+    mass: Array
+    values: dict[str, Any]  # `Array` each; those that are `positive` need not say so
+    fixed: dict[str, Any]
+    prior: dict[str, Any] | None  # of its fields that count; None: the block has none
+    past: dict[str, Any] | None = None  # where there is an average; None: as `values`
+    lazy: dict[str, Any] = {}  # noqa: RUF012  nobody changes it
 
 
 class Statistics(NamedTuple):
@@ -239,34 +250,42 @@ class Family:
 
     # --- the state --------------------------------------------------------------------------------
 
-    def shapes(self, n_components: int, n_features: Any) -> dict[str, tuple]:
-        """The shape of each of the `values`, and of the `fixed` arrays."""
-        raise NotImplementedError
-
     positive: ClassVar[frozenset[str]] = frozenset()  # values that must be above 0
+
+    def schema(self, block: Block, n_components: int, n_features: Any) -> Schema:
+        """What the arrays of a block are; nothing in the block can be trusted."""
+        raise NotImplementedError
 
     def check(self, block: Block, n_components: int, n_features: Any, averages: bool) -> None:
         """Refuse a block that is not as training leaves one; it may come from anywhere."""
-        shapes = self.shapes(n_components, n_features)
-        values, past, fixed = block.values, block.past, block.fixed
-        for part in (values, past, fixed):
+        for part in (block.values, block.past, block.fixed):
             demand(isinstance(part, dict), "a part of a block is no dict")
-        demand(not block.lazy, "a block has scalars that it does not know")
-        named = values.keys() | fixed.keys() == shapes.keys() - {"mass"}
-        demand(named, "a block lacks arrays, or has others")
-        demand(not averages or past.keys() == values.keys(), "a block lacks its average")
-        demand(averages or not past, "a block has an average, and others have none")
-        for part in (values, past):
-            for name, array in part.items():
-                above = 0.0 if name in self.positive else -np.inf
-                check_array(f"{name} of {self.name}", array, shapes[name], above=above)
-        check_array(f"mass of {self.name}", block.mass, shapes["mass"], above=0.0)
-        demand(isinstance(block.prior, self.priors), "the prior is of another family")
-        demand(block.lazy == (), f"{self.name} has scalars")
-        self.check_fixed(block, shapes)
+        schema = self.schema(block, n_components, n_features)
+        if schema.prior is not None:
+            demand(isinstance(block.prior, self.priors), "the prior is of another family")
+        past = (schema.values if schema.past is None else schema.past) if averages else {}
+        self._check_part("", block.values, schema.values)
+        self._check_part("average of ", block.past, past)
+        self._check_part("", block.fixed, schema.fixed)
+        schema.mass.check(f"mass of {self.name}", block.mass)
+        if schema.prior is None:
+            demand(block.prior is None, f"{self.name} has another prior")
+        for name, what in (schema.prior or {}).items():
+            what.check(f"{name} of the prior of {self.name}", getattr(block.prior, name))
+        scalars = isinstance(block.lazy, dict) if schema.lazy else block.lazy == ()
+        demand(scalars, f"{self.name} has scalars that it does not know, or lacks some")
+        self._check_part("", block.lazy or {}, schema.lazy)
+        self.check_sense(block, n_components, n_features, averages)
 
-    def check_fixed(self, block: Block, shapes: dict[str, tuple]) -> None:
-        """Refuse units, or a prior, that cannot be."""
+    def _check_part(self, whose: str, part: dict, declared: dict[str, Array | Number]) -> None:
+        demand(part.keys() == declared.keys(), f"{whose}a block lacks arrays, or has others")
+        for name, what in declared.items():
+            if isinstance(what, Array) and name in self.positive:
+                what = what._replace(above=0.0)
+            what.check(f"{whose}{name} of {self.name}", part[name])
+
+    def check_sense(self, block: Block, n_components: int, n_features: Any, averages: bool) -> None:
+        """Refuse what has the right form, and cannot be."""
 
     def with_average(self, block: Block) -> Block:
         """The block with a running average that starts where it stands."""

@@ -7,7 +7,7 @@ column and shares p(level | component).
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,12 +21,12 @@ from .._arrays import (
     segment_max,
     segment_sum,
 )
-from .._checks import check_array, check_number, demand
+from .._checks import Array, Number, demand
 from ..exceptions import InputError, OptionError
 from ..io.rows import CodeRows, code_rows
 from ..priors import Levels
 from . import _levels
-from ._family import FAMILIES, Accepts, Block, Family, Statistics, register
+from ._family import FAMILIES, Accepts, Block, Family, Schema, Statistics, register
 from ._missing import of_levels
 
 _LEAST = 1e-250  # the smallest share that a step may leave
@@ -187,36 +187,22 @@ class CategoricalFamily(Family):
 
     # --- the state --------------------------------------------------------------------------------
 
-    def shapes(self, n_components, n_features):
-        sizes = self.sizes(n_features)
-        fixed = {"first": (len(sizes) + 1,), "column": None, "mass": (len(sizes),)}
-        return {"share": None} | fixed
-
-    def check(self, block, n_components, n_features, averages):
-        L = self.check_levels(block, n_features)
-        demand(bool(block.past) == averages and block.lazy == (), "levels have no average")
-        for values in (block.values, *([block.past] if averages else ())):
-            demand(values.keys() == {"share"}, "levels have no shares, or others")
-            check_array("shares", values["share"], (L, n_components), above=0.0, most=1.0 + 1e-6)
-
-    def check_levels(self, block: Block, n_features: Any) -> int:
-        """Refuse levels, or a prior of them, that cannot be; return how many there are."""
+    def schema(self, block, n_components, n_features):
         d = len(self.sizes(n_features))
-        demand(block.fixed.keys() == {"first", "column"}, "levels lack their columns")
+        first = Array((d + 1,), least=0, dtype=np.int64)
+        first.check("first of the levels", block.fixed.get("first"))
+        L, row = int(block.fixed["first"][-1]), Array((d,), above=0.0)
+        fixed = {"first": first, "column": Array((L,), dtype=np.int64)}
+        prior = {"nu": row, "centre": Array((L,), above=0.0), "strength": Number(above=0.0)}
+        return Schema(row, {"share": Array((L, n_components), most=1.0 + 1e-6)}, fixed, prior)
+
+    def check_sense(self, block, n_components, n_features, averages):
         first, column = block.fixed["first"], block.fixed["column"]
-        check_array("first", first, (d + 1,), least=0, dtype=np.int64)
-        demand(first[0] == 0 and (np.diff(first) > 0).all(), "columns without levels")
+        sizes = np.diff(first)
+        demand(first[0] == 0 and (sizes > 0).all(), "columns without levels")
         if isinstance(n_features, tuple):
-            demand(tuple(np.diff(first).tolist()) == n_features, "levels are not its own")
-        L = int(first[-1])
-        check_array("column of each level", column, (L,), dtype=np.int64)
-        demand((column == np.repeat(np.arange(d), np.diff(first))).all(), "levels are mixed up")
-        check_array("mass", block.mass, (d,), above=0.0)
-        demand(isinstance(block.prior, Levels), "the prior is of another family")
-        check_array("nu of the prior", block.prior.nu, (d,), above=0.0)
-        check_array("centre of the prior", block.prior.centre, (L,), above=0.0)
-        check_number("strength of the prior", block.prior.strength, above=0.0, kind=float)
-        return L
+            demand(tuple(sizes.tolist()) == n_features, "levels are not its own")
+        demand((column == np.repeat(np.arange(len(sizes)), sizes)).all(), "levels are mixed up")
 
     def centre(self, block):
         return {"share": block.prior.centre}

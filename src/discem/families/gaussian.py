@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._arrays import beside, clipped, count_true, may_be_true, namespace_of
-from .._checks import check_array, check_number
+from .._checks import Array, Number
 from ..exceptions import OptionError
 from ..io.column_kinds import NUMBER, ColumnKind, Found, register_column
 from ..io.rows import DenseRows, dense_rows
@@ -21,7 +21,7 @@ from ..priors import NormalBetaPrime, NormalGamma, PaperNormalGamma
 from ..projections import Check
 from . import _units
 from ._distributions import number_of
-from ._family import Accepts, Block, Family, Statistics, Step, register
+from ._family import Accepts, Block, Family, Schema, Statistics, Step, register
 from ._inside import fractions
 from ._missing import independent
 
@@ -174,23 +174,19 @@ class GaussianFamily(Family):
 
     # --- the state --------------------------------------------------------------------------------
 
-    def shapes(self, n_components, n_features):
-        d, K = n_features, n_components
-        each = dict.fromkeys(("mean", "variance"), (d, K))
-        return each | dict.fromkeys(("shift", "scale", "mass"), (d,))
-
-    def check_fixed(self, block, shapes):
-        d, prior = len(block.mass), block.prior
-        check_array("shifts", block.fixed["shift"], (d,))
-        check_array("scales", block.fixed["scale"], (d,), above=0.0, holes=True)
-        if isinstance(prior, PaperNormalGamma):
-            for name, value in prior._asdict().items():
-                check_number(name, value, least=0.0)
-            return
-        check_number("nu_mean", prior.nu_mean, least=0.0, kind=float)
-        check_number("nu_variance", prior.nu_variance, above=0.0, kind=float)
-        check_array("mean of the prior", prior.mean, (d,))
-        check_array("variance of the prior", prior.variance, (d,), above=0.0)
+    def schema(self, block, n_components, n_features):
+        row, table = Array((n_features,)), Array((n_features, n_components))
+        above, least = row._replace(above=0.0), Number(least=0.0)
+        prior = {
+            "nu_mean": least,
+            "nu_variance": Number(above=0.0),
+            "mean": row,
+            "variance": above,
+        }
+        if isinstance(block.prior, PaperNormalGamma):
+            prior = dict.fromkeys(PaperNormalGamma._fields, Number(least=0.0, kind=int | float))
+        units = {"shift": row, "scale": above._replace(holes=True)}
+        return Schema(above, {"mean": table, "variance": table}, units, prior)
 
     def centre(self, block):
         mean, variance = _units.centre(block.prior, len(block.mass))

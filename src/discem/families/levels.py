@@ -8,12 +8,12 @@ after training a block is `settled`: then it is an ordinary one of categories.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from .._checks import check_array, check_number, demand
+from .._checks import Array, Number
 from . import _levels
 from ._documents import distinct
 from ._family import Block, register
@@ -37,6 +37,7 @@ class ManyLevels(CategoricalFamily):
     """Levels of which there are very many. Blocks of categories become such, see `thinned`."""
 
     name = "levels"
+    positive: ClassVar[frozenset[str]] = frozenset()  # shares are held in units of their own
 
     @property
     def known(self):
@@ -207,18 +208,18 @@ class ManyLevels(CategoricalFamily):
     def slope(self, block, found, counts, n):
         return CATEGORICAL.slope(self.settled(block), found, counts, n)
 
-    def check(self, block, n_components, n_features, averages):
-        size = self.check_levels(block, n_features), n_components
-        demand(isinstance(block.lazy, dict), "many levels lack scalars")
-        demand(block.lazy.keys() == {*_LAZY, "weight"}, "many levels lack scalars")
-        for name in _LAZY:
-            least = 0.0 if name.startswith("lag") else -np.inf
-            check_array(name, block.lazy[name], (len(block.mass), n_components), least=least)
-        check_number("weight", block.lazy["weight"], least=0.0, kind=float)
-        for name, values in (("shares", block.values), ("lag", block.past)):
-            demand(values.keys() <= {"share"}, "many levels have other arrays")
-            if values or name == "shares":
-                check_array(f"{name} of many levels", values["share"], size)
+    def schema(self, block, n_components, n_features):
+        schema = CATEGORICAL.schema(block, n_components, n_features)
+        share = {"share": Array(schema.values["share"].shape)}
+        each = schema.mass.shape[0], n_components
+        lazy: dict[str, Any] = {
+            name: Array(each, least=0.0 if name.startswith("lag") else -np.inf) for name in _LAZY
+        }
+        lazy["weight"] = Number(least=0.0)
+        return schema._replace(values=share, past=share if block.past else {}, lazy=lazy)
+
+    def check_sense(self, block, n_components, n_features, averages):
+        super().check_sense(block, n_components, n_features, averages)
         CATEGORICAL.check(self.settled(block), n_components, n_features, averages)
 
     def penalty(self, block):

@@ -16,13 +16,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._arrays import clipped, namespace_of
-from .._checks import check_array, check_number
+from .._checks import Array, Number
 from ..exceptions import OptionError
 from ..io.rows import DenseRows, dense_rows
 from ..priors import NormalWishart
 from ..projections import Check
 from . import _moments, _units, _wishart
-from ._family import Accepts, Block, Family, register
+from ._family import Accepts, Block, Family, Schema, register
 from ._given import FARTHEST, LOG_ROOT, covariances, inverses, log_units
 from ._missing import correlated
 from ._patterns import group
@@ -138,20 +138,20 @@ class NormalFamily(Family):
 
     # --- the state --------------------------------------------------------------------------------
 
-    def shapes(self, n_components, n_features):
-        d, K = n_features, n_components
-        shapes = {"mean": (d, K), "covariance": (d, d, K), "mass": (1,)}
-        return shapes | dict.fromkeys(("shift", "scale"), (d,))
+    def schema(self, block, n_components, n_features):
+        d, row = n_features, Array((n_features,))
+        values = {"mean": Array((d, n_components)), "covariance": Array((d, d, n_components))}
+        prior = {
+            "nu_mean": Number(least=0.0),
+            "nu_covariance": Number(above=0.0),
+            "mean": row,
+            "covariance": Array((d, d)),
+        }
+        units = {"shift": row, "scale": row._replace(above=0.0, holes=True)}
+        return Schema(Array((1,), above=0.0), values, units, prior)
 
-    def check_fixed(self, block, shapes):
-        d, prior = len(block.fixed["shift"]), block.prior
-        check_array("shifts", block.fixed["shift"], (d,))
-        check_array("scales", block.fixed["scale"], (d,), above=0.0, holes=True)
-        check_number("nu_mean", prior.nu_mean, least=0.0, kind=float)
-        check_number("nu_covariance", prior.nu_covariance, above=0.0, kind=float)
-        check_array("mean of the prior", prior.mean, (d,))
-        check_array("covariance of the prior", prior.covariance, (d, d))
-        _moments.check_definite("the prior", prior.covariance[:, :, None])
+    def check_sense(self, block, n_components, n_features, averages):
+        _moments.check_definite("the prior", block.prior.covariance[:, :, None])
         for values in (block.values, block.past):
             if "covariance" in values:
                 _moments.check_definite(self.name, values["covariance"])

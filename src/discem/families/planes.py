@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._arrays import namespace_of
-from .._checks import check_array, check_number
+from .._checks import Array, Number
 from ..io.rows import DenseRows, dense_rows
 from ..priors import Planes
-from ._family import Block, Family, register_answer
+from ._family import Block, Family, Schema, register_answer
 
 _LOG_ROOT = float(0.5 * np.log(2 * np.pi))
 _REACH = 0.5  # how far a step of a batch may go: deviations of y, or a logarithm of its variance
@@ -182,23 +182,25 @@ class PlanesFamily(Family):
 
     # --- the state --------------------------------------------------------------------------------
 
-    def shapes(self, n_components, n_features):
+    def schema(self, block, n_components, n_features):
         (P, q), M = n_features, n_components
-        shapes: dict[str, tuple] = {"plane": (P, q, M), "variance": (q, M), "mass": (q,)}
-        fixed = {"white": (M, P, P), "spent": (q, M), "low": (P,), "high": (P,)}
-        return shapes | fixed | dict.fromkeys(("shift", "scale"), (q,))
-
-    def check_fixed(self, block, shapes):
-        fixed, prior = block.fixed, block.prior
-        for name in ("white", "spent", "low", "high", "shift"):
-            check_array(f"{name} of planes", fixed[name], shapes[name])
-        check_array("scales", fixed["scale"], shapes["scale"], above=0.0)
-        P, q, _ = shapes["plane"]
-        check_number("nu_plane", prior.nu_plane, above=0.0, kind=float)
-        check_number("nu_variance", prior.nu_variance, above=0.0, kind=float)
-        check_array("plane of the prior", prior.plane, (P, q))
-        check_array("variance of the prior", prior.variance, (q,), above=0.0)
-        check_array("moments of the prior", prior.gram, (P, P))
+        each, answers = Array((q, M)), Array((q,), above=0.0)
+        fixed = {
+            "white": Array((M, P, P)),
+            "spent": each,
+            "low": Array((P,)),
+            "high": Array((P,)),
+            "shift": Array((q,)),
+            "scale": answers,
+        }
+        prior = {
+            "nu_plane": Number(above=0.0),
+            "nu_variance": Number(above=0.0),
+            "plane": Array((P, q)),
+            "variance": answers,
+            "gram": Array((P, P)),
+        }
+        return Schema(answers, {"plane": Array((P, q, M)), "variance": each}, fixed, prior)
 
 
 def sums_of(plane: Any, hidden: Hidden) -> Sums:

@@ -10,13 +10,13 @@ import numpy as np
 from scipy.special import gammaln
 
 from .._arrays import beside, clipped, count_true, namespace_of
-from .._checks import check_array, check_number
+from .._checks import Array, Number
 from ..exceptions import OptionError
 from ..io.column_kinds import ColumnKind, Found, Slot, register_column
 from ..io.rows import DenseRows, dense_rows
 from ..priors import Gamma
 from ._distributions import OfCounts
-from ._family import Accepts, Block, Family, Statistics, register
+from ._family import Accepts, Block, Family, Schema, Statistics, register
 from ._missing import independent
 
 _LEAST = 1e-12  # the smallest rate of a column
@@ -134,12 +134,10 @@ class PoissonFamily(Family):
 
     # --- the state --------------------------------------------------------------------------------
 
-    def shapes(self, n_components, n_features):
-        return {"rate": (n_features, n_components), "mass": (n_features,)}
-
-    def check_fixed(self, block, shapes):
-        check_number("nu of the prior", block.prior.nu, above=0.0, kind=float)
-        check_array("rate of the prior", block.prior.rate, shapes["mass"], above=0.0)
+    def schema(self, block, n_components, n_features):
+        row = Array((n_features,), above=0.0)
+        values = {"rate": Array((n_features, n_components))}
+        return Schema(row, values, {}, {"nu": Number(above=0.0), "rate": row})
 
     def centre(self, block):
         return {"rate": block.prior.rate}

@@ -130,10 +130,9 @@ class TiedFamily(NormalFamily):
 
     # --- the state --------------------------------------------------------------------------------
 
-    def shapes(self, n_components, n_features):
-        shapes = super().shapes(n_components, n_features)
-        del shapes["covariance"]
-        return shapes
+    def schema(self, block, n_components, n_features):
+        schema = super().schema(block, n_components, n_features)
+        return schema._replace(values={"mean": schema.values["mean"]})
 
     def centre(self, block):
         return {"mean": block.prior.mean}

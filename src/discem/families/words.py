@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._arrays import count_true, may_be_true, namespace_of
-from .._checks import check_array, check_number, check_weight, demand
+from .._checks import Array, Number, check_weight, demand
 from .._sparse import add_rows
 from ..exceptions import OptionError
 from ..figures import NCLL_SUM, NLL_SUM
@@ -34,7 +34,7 @@ from ._documents import (
     space,
     take_rows,
 )
-from ._family import Accepts, Block, Family, Step, register
+from ._family import Accepts, Block, Family, Schema, Step, register
 
 _EAGER = 10.0  # a step is so many documents of the start, which is to be outweighed soon
 _QUIET = 0.005  # weight of all unlabelled documents together, beside that of the labelled ones
@@ -180,26 +180,16 @@ class WordsFamily(Family):
 
     # --- the state --------------------------------------------------------------------------------
 
-    def check(self, block, n_components, n_features, averages):
-        W, K = n_features, n_components
-        demand(block.values.keys() == {"count", "total", "unseen"}, "words lack arrays")
-        demand(block.past.keys() == ({"lag", "unseen"} if averages else set()), "words lack lags")
-        demand(block.fixed.keys() == {"alpha", "length"}, "words lack their prior")
-        demand(block.prior is None, "words have another prior")
-        check_array("mass", block.mass, (0,))
-        check_array("alpha", block.fixed["alpha"], (W,), above=0.0)
-        check_array("length", block.fixed["length"], (1,), least=0.0)
-        check_array("count", block.values["count"], (W, K))
-        check_array("total", block.values["total"], (K,), above=0.0)
-        check_array("unseen", block.values["unseen"], (K,))
-        if averages:
-            check_array("lag", block.past["lag"], (W, K))
-            check_array("lag of the unseen", block.past["unseen"], (K,))
-        names = {"scale", "gamma", "lag_scale", "lag_gamma", "weight", "alpha_total"}
-        demand(block.lazy.keys() == names, "words lack scalars")
-        for name, value in block.lazy.items():
-            check_number(name, value, least=0.0, kind=float)
-        check_number("scale", block.lazy["scale"], above=0.0)
+    def schema(self, block, n_components, n_features):
+        words, classes = Array((n_features, n_components)), Array((n_components,))
+        values = {"count": words, "total": classes._replace(above=0.0), "unseen": classes}
+        fixed = {"alpha": Array((n_features,), above=0.0), "length": Array((1,), least=0.0)}
+        names = ("gamma", "lag_scale", "lag_gamma", "weight", "alpha_total")
+        lazy = {"scale": Number(above=0.0), **dict.fromkeys(names, Number(least=0.0))}
+        past = {"lag": words, "unseen": classes}
+        return Schema(Array((0,)), values, fixed, None, past, lazy)
+
+    def check_sense(self, block, n_components, n_features, averages):
         check_weight("weight", block.lazy["weight"])
         same = np.isclose(block.lazy["alpha_total"], block.fixed["alpha"].sum(), rtol=1e-6)
         demand(same, "alpha_total is not the sum of alpha")

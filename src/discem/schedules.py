@@ -25,7 +25,7 @@ class inverse(NamedTuple):
 
     lam: float
 
-    def __call__(self, t):
+    def __call__(self, t: Any) -> Any:
         return 1.0 / (1.0 + self.lam * t)
 
 
@@ -41,7 +41,7 @@ class power(NamedTuple):
     t0: float
     kappa: float = 0.6
 
-    def __call__(self, t):
+    def __call__(self, t: Any) -> Any:
         return self.rho0 * (self.t0 / (self.t0 + t)) ** self.kappa
 
 
@@ -55,7 +55,7 @@ class constant(NamedTuple):
 
     rho: float
 
-    def __call__(self, t):
+    def __call__(self, t: Any) -> Any:
         return self.rho + 0.0 * t
 
 
@@ -70,7 +70,7 @@ class scaled(NamedTuple):
     schedule: Schedule
     factor: float
 
-    def __call__(self, t):
+    def __call__(self, t: Any) -> Any:
         return self.factor * self.schedule(t)
 
 
@@ -96,7 +96,7 @@ class held(NamedTuple):
     schedule: Schedule
     steps: float
 
-    def __call__(self, t):
+    def __call__(self, t: Any) -> Any:
         return self.schedule(np.minimum(t, self.steps))
 
 
@@ -113,7 +113,7 @@ class by_row(NamedTuple):
 
     schedule: Schedule
 
-    def __call__(self, t):
+    def __call__(self, t: Any) -> Any:
         return self.schedule(t)
 
 

@@ -23,6 +23,7 @@ from ._options import check_share, is_count
 from ._strange import Usual, surprises
 from ._tables import Encoded
 from ._threads import reads
+from ._types import Labels, RandomState, Table
 from .mixture import MixtureClassifier
 
 
@@ -40,7 +41,14 @@ class Answers:
     # --- cells ------------------------------------------------------------------------------------
 
     @reads
-    def impute(self, X, y=None, how="mean", n_draws=1, random_state=None):
+    def impute(
+        self,
+        X: Table,
+        y: Labels = None,
+        how: str = "mean",
+        n_draws: int = 1,
+        random_state: RandomState = None,
+    ) -> Any:
         """Fill in the missing cells of a table from ``p(missing | the other cells, y)``.
 
         The table comes back as it was, with its types and index. A column that the model does not
@@ -68,7 +76,14 @@ class Answers:
         return impute([model], X, self._allowed(y), how, n_draws, rng)
 
     @reads
-    def sample(self, n_samples=1, random_state=None, *, y=None, given=None):
+    def sample(
+        self,
+        n_samples: int = 1,
+        random_state: RandomState = None,
+        *,
+        y: Labels = None,
+        given: Mapping[Any, Any] | None = None,
+    ) -> tuple[Any, np.ndarray]:
         """Draw rows, as a table like that of the training, and labels from the joint.
 
         Parameters
@@ -94,7 +109,9 @@ class Answers:
         return rows.layout.decode(cells), model.classes_[model._code()[components]]
 
     @reads
-    def distribution(self, column, given=None, y=None):
+    def distribution(
+        self, column: Any, given: Mapping[Any, Any] | None = None, y: Labels = None
+    ) -> Any:
         """The distribution of a column given any other cells of its row, and the label.
 
         Parameters
@@ -168,7 +185,7 @@ class Answers:
 
     @by_partition()
     @reads
-    def score_samples(self, X):
+    def score_samples(self, X: Table) -> np.ndarray:
         """``ln p(x)`` of each row: low for rows unlike those of the training.
 
         It is that of `density_`, or of the model that classifies where there is none.
@@ -176,7 +193,7 @@ class Answers:
         return self._joint().score_samples(X)
 
     @reads
-    def outliers(self, X, rate=0.01):
+    def outliers(self, X: Table, rate: float = 0.01) -> np.ndarray:
         """Which rows are unlike those of the training.
 
         The threshold is that of rows which were held out: about a share `rate` of rows like those
@@ -196,7 +213,7 @@ class Answers:
         return self.score_samples(X) < self._usual().threshold(rate)
 
     @reads
-    def strangeness(self, X):
+    def strangeness(self, X: Table) -> np.ndarray:
         """How much stranger than usual each cell is, given the other cells of its row.
 
         It is ``-ln p(cell | the other cells)``, in nats, minus what that is on average for the

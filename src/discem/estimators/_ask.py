@@ -13,6 +13,7 @@ from ..io.frames import check_table, plain_name
 from ._answers import Answers
 from ._impute import distributions, restored
 from ._threads import reads
+from ._types import Table
 
 _LEVELS = 32  # of a column, the most probable ones
 _QUANTILES = 9  # of a column of numbers
@@ -22,7 +23,7 @@ class Asks(Answers):
     """Questions for more cells."""
 
     @reads
-    def next_cell(self, row, costs=None):
+    def next_cell(self, row: Table, costs: Any = None) -> Any:
         """The missing cell that is expected to tell most of the class, by its cost.
 
         Ask for it, add it to the row, and go on until the model is sure.
@@ -51,7 +52,7 @@ class Asks(Answers):
         return best if best is not None and by_cost[best] > 0.0 else None
 
     @reads
-    def expected_gains(self, row):
+    def expected_gains(self, row: Table) -> dict[str | int, float]:
         """What it is expected to tell of the class to ask for each missing cell of a row, in nats.
 
         It is the information between the cell and the class, given the cells that are there, times

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from .. import models
@@ -41,6 +40,22 @@ from ._pieces import Pieces, Whole, spreads
 from ._runs import LabelRuns
 from ._shift import LabelShift
 from ._threads import lent, reads, writes
+from ._types import (
+    Auto,
+    BaseEstimator,
+    Callback,
+    ClassWeight,
+    DeviceOption,
+    EngineOption,
+    InitOption,
+    Labels,
+    LossOption,
+    ProjectionOption,
+    RandomState,
+    StepOption,
+    Table,
+    Weights,
+)
 from ._views import History
 
 PROJECTIONS: dict[str, Any] = {"interior": Interior(), "check": Check()}
@@ -101,23 +116,23 @@ class Batch(NamedTuple):
 class GenerativeClassifier(Joint, BaseEstimator):
     """A joint p(y, x) trained by the one update of the method."""
 
-    loss: Any = "ncll"
+    loss: LossOption = "ncll"
     prior: Any = "data"
-    init: Any = "generative"
-    step: Any = "auto"
-    projection: Any = "interior"
-    average: Any = "auto"
-    batch_size: Any = "auto"
-    max_iter: Any = 300
-    tol: Any = 1e-3
-    early_stopping: Any = False
-    class_weight: Any = None
-    callback: Any = None
-    n_jobs: Any = None
-    device: Any = None
-    engine: Any = None
-    random_state: Any = None
-    verbose: Any = 0
+    init: InitOption = "generative"
+    step: StepOption = "auto"
+    projection: ProjectionOption = "interior"
+    average: bool | Auto = "auto"
+    batch_size: int | Auto = "auto"
+    max_iter: int = 300
+    tol: float | None = 1e-3
+    early_stopping: bool | float = False
+    class_weight: ClassWeight = None
+    callback: Callback = None
+    n_jobs: int | None = None
+    device: DeviceOption = None
+    engine: EngineOption = None
+    random_state: RandomState = None
+    verbose: int = 0
 
     # --- what an estimator says of itself ---------------------------------------------------------
 
@@ -259,7 +274,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
 
     @writes
     @spreads
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Table, y: Labels, sample_weight: Weights = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -328,7 +343,9 @@ class GenerativeClassifier(Joint, BaseEstimator):
             learner.engine = engine
 
     @writes
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
+    def partial_fit(
+        self, X: Table, y: Labels, classes: Any = None, sample_weight: Weights = None
+    ) -> Self:
         """Take one pass, in the order given, over the next rows of a stream.
 
         What a stream lacks is filled in as follows. Moments that the prior takes from the data are
@@ -357,7 +374,14 @@ class GenerativeClassifier(Joint, BaseEstimator):
         return self.learn_batch(self.check_batch(X, y, classes, sample_weight))
 
     @reads
-    def check_batch(self, X, y, classes=None, sample_weight=None, grows=False) -> Batch:
+    def check_batch(
+        self,
+        X: Table,
+        y: Labels,
+        classes: Any = None,
+        sample_weight: Weights = None,
+        grows: bool = False,
+    ) -> Batch:
         """The first half of `partial_fit`: look at the rows, learn nothing, change nothing.
 
         With `grows`, X may have more columns than the model, which has them when it has learnt.
@@ -367,7 +391,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         return self._check_data(X, y, sample_weight, fresh, classes, stream=True, grows=grows)
 
     @writes
-    def learn_batch(self, batch: Batch):
+    def learn_batch(self, batch: Batch) -> Self:
         """The second half of `partial_fit`: take one pass over rows that were checked."""
         order = np.flatnonzero(batch.weights > 0)
         if not self.__sklearn_is_fitted__():
@@ -511,7 +535,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
         step, of_rows = self.step, self._steps_by_row()
         if step == "auto":
             step = self._auto_step(family, total / unit, states[0])
-        elif of_rows:
+        elif isinstance(step, by_row):
             step = step.schedule
         projection = self._resolve_projection(loss)
         size, engine = self.batch_size, with_jobs(Sequential(), self.n_jobs, self.device)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,9 +16,11 @@ from ..io.seen import Seen
 from ._by_label import place_of
 from ._choice import Choice
 from ._explain import Explanation, telling_words
+from ._joint import LinearForm
 from ._lazy import by_partition, n_classes
 from ._preset import ClassifierPreset
 from ._threads import reads, writes
+from ._types import Label, Labels, RandomState, Table, Weights
 from .naive_bayes import MultinomialNB
 
 _LONGEST = 1e6  # documents that are drawn, in words
@@ -73,7 +75,7 @@ class DocumentModel(ClassifierPreset):
 
     @by_partition(dtype=lambda model: model.classes_.dtype)
     @reads
-    def predict(self, X):
+    def predict(self, X: Table) -> np.ndarray:
         """The most probable class of each document."""
         rows = self._rows(X)
         found, silent = self.model_.predict(rows), _silent(rows)
@@ -83,7 +85,7 @@ class DocumentModel(ClassifierPreset):
 
     @by_partition(n_classes)
     @reads
-    def predict_proba(self, X):
+    def predict_proba(self, X: Table) -> np.ndarray:
         """``p(y | document)`` of every class, as (n_documents, n_classes).
 
         A document without a single word that the model knows says nothing: its classes are as
@@ -93,7 +95,7 @@ class DocumentModel(ClassifierPreset):
 
     @by_partition(n_classes)
     @reads
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: Table) -> np.ndarray:
         """``ln p(y | document)`` of every class; see `predict_proba`."""
         rows = self._rows(X)
         found, silent = self.model_.predict_log_proba(rows), _silent(rows)
@@ -103,14 +105,14 @@ class DocumentModel(ClassifierPreset):
 
     @by_partition(n_classes)
     @reads
-    def predict_joint_log_proba(self, X):
+    def predict_joint_log_proba(self, X: Table) -> np.ndarray:
         """``ln p(y, document)`` of every class, of the weighted words."""
         rows = self._rows(X)
         return self.model_.predict_joint_log_proba(rows)
 
     @by_partition()
     @reads
-    def score_samples(self, X):
+    def score_samples(self, X: Table) -> np.ndarray:
         """``ln p(document)``: low for documents unlike those of the training."""
         rows = self._rows(X)
         return self.model_.score_samples(rows)
@@ -118,14 +120,14 @@ class DocumentModel(ClassifierPreset):
     # --- after training ---------------------------------------------------------------------------
 
     @writes
-    def calibrate(self, X, y, sample_weight=None):
+    def calibrate(self, X: Table, y: Labels, sample_weight: Weights = None) -> Self:
         """Choose `temperature_` by documents that were not trained on; predictions stay."""
         rows = self._rows(X)
         self.model_.calibrate(rows, y, sample_weight)
         return self
 
     @reads
-    def to_linear(self):
+    def to_linear(self) -> LinearForm:
         """The same classifier as a linear function of the weighted words.
 
         Returns
@@ -136,7 +138,7 @@ class DocumentModel(ClassifierPreset):
         return self.model_.to_linear()._replace(statistics=self._rows)
 
     @reads
-    def explain(self, document) -> Explanation:
+    def explain(self, document: str | list[str]) -> Explanation:
         """The exact contribution of each word of a document to the score of each class.
 
         Parameters
@@ -159,7 +161,7 @@ class DocumentModel(ClassifierPreset):
         return Explanation(self.classes_, shown, parts, start)
 
     @reads
-    def top_words(self, label, n=20) -> list[tuple[str, float]]:
+    def top_words(self, label: Label, n: int = 20) -> list[tuple[str, float]]:
         """The words that speak most for a class, with what each adds to its score.
 
         The score of a word is what the average occurrence of it adds to the score of the class,
@@ -185,7 +187,9 @@ class DocumentModel(ClassifierPreset):
         return self.model_.feature_log_prob_, list(self.vocabulary_)
 
     @reads
-    def sample(self, n_samples=1, random_state=None):
+    def sample(
+        self, n_samples: int = 1, random_state: RandomState = None
+    ) -> tuple[Any, np.ndarray]:
         """Draw documents, as lists of words, and labels.
 
         Words are drawn from ``p(word | class)`` of the weighted words: rare words are as frequent

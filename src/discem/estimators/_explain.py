@@ -18,6 +18,7 @@ from ._by_label import place_of
 from ._components import joint_scores
 from ._explain_html import html_of
 from ._threads import reads
+from ._types import Label
 
 _AT_ONCE = 256  # columns: of 10 000, a row for each would be much memory
 _ROWS = 8192  # to score at a time
@@ -51,7 +52,7 @@ class Explanation(NamedTuple):
     def scores(self) -> np.ndarray:
         return self.intercept + self.contributions.sum(axis=0)
 
-    def against(self, label=None, other=None) -> list[tuple[Any, float]]:
+    def against(self, label: Label = None, other: Label = None) -> list[tuple[Any, float]]:
         """What each word or column adds to the log-odds of `label` against `other`, largest first.
 
         By default the most probable class stands against the most probable one besides it.
@@ -229,7 +230,7 @@ class ExplainsRows:
     """Estimators of rows whose cells may be missing: each column has its own part in the score."""
 
     @reads
-    def explain(self, X) -> Explanation | Explanations:
+    def explain(self, X: Table) -> Explanation | Explanations:
         """What each column adds to the score of each class, exactly; see `Explanation`.
 
         A missing cell adds nothing, unless it is informative that it is missing. Of a mixture, a

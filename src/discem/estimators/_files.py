@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from .._checks import check_array, check_count, check_number, demand
 from .._kinds import KINDS, name_of
@@ -32,6 +31,7 @@ from . import gaussian, imputer, mixture, naive_bayes, regressor, table, text, t
 from ._base import GenerativeClassifier
 from ._options import is_count
 from ._preset import Preset
+from ._types import BaseEstimator
 
 _FORMAT = 3  # 1 was that of 0.1; 2, before 0.2, had records of compiled code
 _GONE = {"family", "n_iter_no_change", "rescore", "shuffle", "total_samples", "unlabelled_weight"}
@@ -201,7 +201,8 @@ def _fields_of(value: Any) -> dict[str, Any]:
             params.pop("cv", None)
         if isinstance(params.get("families"), Mapping):  # by columns, whose names stand in files
             params["families"] = {plain_name(n): each for n, each in params["families"].items()}
-        fitted = {name: vars(value)[name] for name in value._attributes if name in vars(value)}
+        named = value._attributes  # type: ignore[attr-defined]
+        fitted = {name: vars(value)[name] for name in named if name in vars(value)}
         return {"params": params, "fitted": fitted}
     if hasattr(value, "to_fields"):
         return value.to_fields()

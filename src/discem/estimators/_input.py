@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from .._checks import NUMBER, demand
@@ -30,6 +29,7 @@ from ..io.labels import (
 )
 from ..io.table_files import in_place
 from ..targets import UNKNOWN, UNLABELLED, Targets, label_sets, labels, soft_labels
+from ._types import ClassifierMixin, Labels, Table, Weights
 
 _NO_DATES = "make numbers of them, such as days since one"
 _ROWS = list | tuple | np.ndarray
@@ -39,7 +39,7 @@ _SETS = set | frozenset
 class Classifier(ClassifierMixin):
     """A classifier of scikit-learn that is scored on labels of every kind."""
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X: Table, y: Labels, sample_weight: Weights = None) -> float:
         """The accuracy: the share of the rows with a label that are predicted right."""
         model: Any = self
         found = np.asarray(model.predict(X))

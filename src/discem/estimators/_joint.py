@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.special import logsumexp
@@ -26,6 +27,7 @@ from ._plots import Plots
 from ._runs import LabelRuns
 from ._shift import Adapts
 from ._threads import Shared, reads, writes
+from ._types import Labels, RandomState, Table, Weights
 
 LEAST = -29.5  # ln p(y | x): no rows can tell that a class is less probable
 
@@ -37,7 +39,7 @@ class LinearForm(NamedTuple):
     intercept_: np.ndarray
     statistics: Callable
 
-    def decision_function(self, X):
+    def decision_function(self, X: Table) -> np.ndarray:
         """One score per class; their differences are the log-odds of the model."""
         return self.statistics(X) @ self.coef_.T + self.intercept_
 
@@ -49,7 +51,9 @@ class Joint(Adapts, Plots, Named, Shared, _input.Classifier):
     class_count_: np.ndarray
     temperature_: float
     n_features_in_: int
+    feature_names_in_: np.ndarray
     layout_: Layout  # of tables
+    _bag: Any  # of models of documents
     unlabelled_weight: Any = "auto"  # an option of those that can do better
     learner_: Learner
     n_jobs: Any
@@ -87,20 +91,20 @@ class Joint(Adapts, Plots, Named, Shared, _input.Classifier):
 
     @by_partition(n_classes)
     @reads
-    def predict_joint_log_proba(self, X):
+    def predict_joint_log_proba(self, X: Table) -> np.ndarray:
         """``ln p(y, x)`` of every class, as (n_samples, n_classes); what X lacks is summed out."""
         return self._scores(X) + self._normalized_shift()
 
     @by_partition(dtype=lambda model: model.classes_.dtype)
     @reads
-    def predict(self, X):
+    def predict(self, X: Table) -> np.ndarray:
         """The most probable class of each row; of a collection of dask, such a collection."""
         best = (self._scores(X) * self.temperature_ + self._prior_shift).argmax(axis=1)
         return self.classes_[best]
 
     @by_partition(n_classes)
     @reads
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: Table) -> np.ndarray:
         """``ln p(y | x)`` of every class; see `predict_proba`."""
         scores = self._scores(X) * self.temperature_ + self._prior_shift
         scores -= scores.max(axis=1, keepdims=True)  # beside large scores ln K would be lost
@@ -108,7 +112,7 @@ class Joint(Adapts, Plots, Named, Shared, _input.Classifier):
         return np.maximum(found, LEAST)
 
     @by_partition(n_classes)
-    def predict_proba(self, X):
+    def predict_proba(self, X: Table) -> np.ndarray:
         """``p(y | x)`` of every class, ``softmax(temperature_ * ln p(y, x))``.
 
         None is less than 1.5e-13: no rows can tell that a class is less probable.
@@ -122,14 +126,14 @@ class Joint(Adapts, Plots, Named, Shared, _input.Classifier):
 
     @by_partition()
     @reads
-    def score_samples(self, X):
+    def score_samples(self, X: Table) -> np.ndarray:
         """``ln p(x)`` of each row under the joint: low for rows unlike the training data."""
         return logsumexp(self.predict_joint_log_proba(X), axis=1)
 
     # --- after training ---------------------------------------------------------------------------
 
     @writes
-    def calibrate(self, X, y, sample_weight=None):
+    def calibrate(self, X: Table, y: Labels, sample_weight: Weights = None) -> Self:
         """Choose `temperature_` so that probabilities fit held-out rows best; predictions stay.
 
         A few rows say little of it: ``ln temperature_`` has a prior around 0, of standard deviation
@@ -163,7 +167,7 @@ class Joint(Adapts, Plots, Named, Shared, _input.Classifier):
         return self
 
     @writes
-    def set_class_prior(self, class_prior):
+    def set_class_prior(self, class_prior: Any) -> Self:
         """Tell the model that classes are now as frequent as `class_prior` says.
 
         The joint is multiplied by new over old frequency, the old one being that of the training
@@ -224,7 +228,9 @@ class Joint(Adapts, Plots, Named, Shared, _input.Classifier):
         return counts / counts.sum()
 
     @reads
-    def sample(self, n_samples=1, random_state=None):
+    def sample(
+        self, n_samples: int = 1, random_state: RandomState = None
+    ) -> tuple[Any, np.ndarray]:
         """Draw rows and labels from the joint.
 
         Parameters
@@ -267,7 +273,7 @@ class Joint(Adapts, Plots, Named, Shared, _input.Classifier):
         return {"class": np.log(self.class_prior_) + offset} | slopes
 
     @reads
-    def to_linear(self):
+    def to_linear(self) -> LinearForm:
         """The same classifier as a linear function of its statistics, see `LinearForm`.
 
         Returns
@@ -311,7 +317,7 @@ class Joint(Adapts, Plots, Named, Shared, _input.Classifier):
         return self._prior_shift - np.log(self._shares() @ np.exp(self._prior_shift))
 
     @reads
-    def save(self, path) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that is safe to share; read it with `discem.load`."""
         from ._files import save
 

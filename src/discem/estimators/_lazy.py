@@ -14,7 +14,9 @@ from ..io.partitions import is_collection, lazily
 from ._threads import Method
 
 
-def by_partition(width: Callable[[Any], int] | None = None, dtype: Any = None) -> Callable:
+def by_partition(
+    width: Callable[[Any], int] | None = None, dtype: Any = None
+) -> Callable[[Method], Method]:
     """Let a question about X be one about each partition, where X is a collection of dask.
 
     Parameters

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
-from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -26,6 +25,7 @@ from ._responses import read_numbers
 from ._table_preset import TablePreset
 from ._tables import Encoded, hidden_in
 from ._threads import reads
+from ._types import Labels, RandomState, RegressorMixin, Table, Weights
 
 _AT_ONCE = 1 << 21  # numbers to keep at a time
 
@@ -37,7 +37,7 @@ class NumberAnswers(RegressorMixin, TablePreset):
 
     @by_partition()
     @reads
-    def predict(self, X, return_std=False):
+    def predict(self, X: Table, return_std: bool = False) -> Any:
         """The mean of y, given the cells of each row that are there.
 
         Parameters
@@ -54,7 +54,7 @@ class NumberAnswers(RegressorMixin, TablePreset):
         return (means, self._asked(X, lambda found: found.std)) if return_std else means
 
     @reads
-    def predict_quantiles(self, X, quantiles=(0.05, 0.5, 0.95)):
+    def predict_quantiles(self, X: Table, quantiles: Any = (0.05, 0.5, 0.95)) -> np.ndarray:
         """Numbers that y is below with given probabilities.
 
         Parameters
@@ -80,12 +80,12 @@ class NumberAnswers(RegressorMixin, TablePreset):
         return frame
 
     @reads
-    def predict_dist(self, X) -> PredictedNumbers:
+    def predict_dist(self, X: Table) -> PredictedNumbers:
         """The whole distribution of y in each row, see `PredictedNumbers`."""
         return self._told(self._views(X))
 
     @reads
-    def explain(self, row) -> NumberExplanation:
+    def explain(self, row: Table) -> NumberExplanation:
         """What each column moved the mean by, and what missing cells cost; see `NumberExplanation`.
 
         What a missing cell costs takes the density, which draws it.
@@ -127,7 +127,7 @@ class NumberAnswers(RegressorMixin, TablePreset):
 
     @by_partition()
     @reads
-    def score_samples(self, X):
+    def score_samples(self, X: Table) -> np.ndarray:
         """``ln p(x)`` of each row: low for rows unlike those of the training.
 
         It is that of `density_`, or of the models that predict where there is none.
@@ -140,7 +140,7 @@ class NumberAnswers(RegressorMixin, TablePreset):
         shares = np.array([weight for _, weight in self._fitted.members])
         return logsumexp(np.stack(found), axis=0, b=shares[:, None])
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X: Table, y: Labels, sample_weight: Weights = None) -> float:
         """R², the share of the variance of y that is explained; rows without y do not count."""
         found = np.asarray(self.predict(X))
         given = read_numbers(y, len(found))
@@ -183,12 +183,20 @@ class NumberAnswers(RegressorMixin, TablePreset):
         return self.density_
 
     @reads
-    def impute(self, X, how="mean", n_draws=1, random_state=None):  # type: ignore[override]
+    def impute(  # type: ignore[override]
+        self, X: Table, how: str = "mean", n_draws: int = 1, random_state: RandomState = None
+    ) -> Any:
         """Fill in the missing cells of a table, see `TableClassifier.impute`; y takes no part."""
         return super().impute(X, None, how, n_draws, random_state)
 
     @reads
-    def sample(self, n_samples=1, random_state=None, *, given=None):  # type: ignore[override]
+    def sample(  # type: ignore[override]
+        self,
+        n_samples: int = 1,
+        random_state: RandomState = None,
+        *,
+        given: Mapping[Any, Any] | None = None,
+    ) -> tuple[Any, np.ndarray]:
         """Draw rows, as a table like that of the training, and answers to them.
 
         Parameters
@@ -208,7 +216,7 @@ class NumberAnswers(RegressorMixin, TablePreset):
         return X, self.predict_dist(X).sample(1, rng)
 
     @reads
-    def distribution(self, column, given=None):  # type: ignore[override]
+    def distribution(self, column: Any, given: Mapping[Any, Any] | None = None) -> Any:  # type: ignore[override]
         """The distribution of a column of X given any other cells of its row.
 
         See `TableClassifier.distribution`; y takes no part.

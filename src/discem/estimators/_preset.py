@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import os
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_number, check_plain, demand
@@ -16,6 +16,7 @@ from ._options import Named
 from ._plots import Plots
 from ._shift import Adapts
 from ._threads import Shared, lent, reads, writes
+from ._types import BaseEstimator, Callback
 from ._views import History
 
 
@@ -25,6 +26,7 @@ class Preset(Named, Shared, BaseEstimator):
     All that fitting makes of it is there: the old one is replaced, or it stays.
     """
 
+    callback: Callback
     _attributes: ClassVar[tuple[str, ...]] = ("_fitted",)
     _roles: ClassVar[tuple[str, ...]]  # that a column may have which is no part of the model
     _fitted: Any
@@ -64,7 +66,7 @@ class Preset(Named, Shared, BaseEstimator):
         return hasattr(self, "_fitted") and self._fitted.is_trained
 
     @reads
-    def save(self, path) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that is safe to share; read it with `discem.load`."""
         from ._files import save
 
@@ -117,7 +119,7 @@ class ClassifierPreset(Adapts, Plots, _input.Classifier, Preset):
         return self.model_
 
     @writes
-    def set_class_prior(self, class_prior):
+    def set_class_prior(self, class_prior: Any) -> Self:
         """Tell the model how frequent classes are now, see `MultinomialNB.set_class_prior`."""
         check_is_fitted(self)
         self.model_.set_class_prior(class_prior)

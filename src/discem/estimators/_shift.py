@@ -15,6 +15,7 @@ from .._kinds import savable
 from ..exceptions import InputError
 from . import _input
 from ._threads import reads
+from ._types import Table
 
 _STEPS = 2000  # of EM
 _TOL = 1e-8  # in the frequencies, below which it has converged
@@ -135,7 +136,7 @@ class Adapts:
         return None
 
     @reads
-    def adapt(self: Model, X, known=None) -> Model:
+    def adapt(self: Model, X: Table, known: Any = None) -> Model:
         """A copy of the model for rows in which classes are more or less frequent than in training.
 
         The frequencies are found by EM from rows without labels, so that they explain these rows

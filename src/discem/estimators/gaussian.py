@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from .._kinds import savable
 from ..families import FAMILIES
@@ -11,6 +11,7 @@ from ._base import Batch
 from ._docs import documented
 from ._options import with_options
 from ._tables import NUMBERS
+from ._types import Auto, Families, InitOption, ProjectionOption, StepOption
 from .mixture import MixtureClassifier
 
 _ROWS = 0.5  # rows of a component for each column, from which it has a covariance of its own
@@ -87,18 +88,18 @@ class GaussianClassifier(MixtureClassifier):
     _covariances: ClassVar = ("auto", *NUMBERS)
 
     n_components: Any = field(default=1, kw_only=False)
-    covariance: Any = "auto"
-    families: Any = field(default="gaussian", init=False)
+    covariance: Literal["auto", "diag", "tied", "full"] = "auto"  # type: ignore[assignment]
+    families: Families = field(default="gaussian", init=False)
     missing: Any = field(default="ignore", init=False)
-    forget: Any = field(default=None, init=False)
+    forget: int | None = field(default=None, init=False)
     unlabelled: Any = field(default=None, init=False)
-    unlabelled_weight: Any = field(default="auto", init=False)
+    unlabelled_weight: float | Auto = field(default="auto", init=False)
     cv: Any = field(default=None, init=False)
-    init: Any = field(default="generative", init=False)
-    step: Any = field(default="auto", init=False)
-    projection: Any = field(default="interior", init=False)
+    init: InitOption = field(default="generative", init=False)
+    step: StepOption = field(default="auto", init=False)
+    projection: ProjectionOption = field(default="interior", init=False)
     average: Any = field(default="auto", init=False)
-    batch_size: Any = field(default="auto", init=False)
+    batch_size: int | Auto = field(default="auto", init=False)
 
     def _choose_family(self, X):
         covariance = "full" if self.covariance == "auto" else self.covariance

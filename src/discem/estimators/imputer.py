@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import warnings
+from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
@@ -16,9 +17,18 @@ from ..exceptions import OptionError
 from ..io.frames import check_table
 from ..io.tables import Layout
 from ._impute import check_how, impute
-from ._options import Named, is_count
+from ._options import Named, is_count, with_options
 from ._tables import Encoded
 from ._threads import Shared, reads, writes
+from ._types import (
+    BaseEstimator,
+    DeviceOption,
+    Families,
+    Labels,
+    RandomState,
+    Table,
+    TransformerMixin,
+)
 from .mixture import MixtureClassifier
 
 # Mixtures take turns: few components that each have a covariance, and more that share one.
@@ -27,6 +37,7 @@ _LARGEST = 10_000  # numbers of covariances, from which training takes too long
 
 
 @savable
+@with_options
 class TableImputer(Named, Shared, TransformerMixin, BaseEstimator):
     """Fill in the missing cells of a table from a mixture of all its columns.
 
@@ -74,34 +85,20 @@ class TableImputer(Named, Shared, TransformerMixin, BaseEstimator):
     [{'size': 1.0, 'sort': 'b'}, {'sort': 'a', 'size': 0.0}]
     """
 
-    def __init__(
-        self,
-        *,
-        how="mean",
-        n_mixtures=4,
-        n_components=8,
-        families="auto",
-        max_iter=30,
-        tol=1e-3,
-        n_jobs=None,
-        device=None,
-        random_state=None,
-    ):
-        self.how = how
-        self.n_mixtures = n_mixtures
-        self.n_components = n_components
-        self.families = families
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.device = device
-        self.random_state = random_state
+    how: Literal["mean", "mode", "draw"] = "mean"
+    n_mixtures: int = 4
+    n_components: int = 8
+    families: Families = "auto"
+    max_iter: int = 30
+    tol: float | None = 1e-3
+    n_jobs: int | None = None
+    device: DeviceOption = None
+    random_state: RandomState = None
 
     _attributes = ("mixtures_",)
-    mixtures_: list[MixtureClassifier]
 
     @writes
-    def fit(self, X, y=None):
+    def fit(self, X: Table, y: Labels = None) -> Self:
         """Learn the joint distribution of all columns.
 
         Parameters
@@ -122,7 +119,7 @@ class TableImputer(Named, Shared, TransformerMixin, BaseEstimator):
         layout = Layout.learn(table, self.families)
         rows = Encoded.read(layout, table)
         one_class = np.zeros(table.n_rows, dtype=np.int64)
-        rng, mixtures = check_random_state(self.random_state), []
+        rng, mixtures = check_random_state(self.random_state), list[MixtureClassifier]()
         for turn in range(self.n_mixtures):
             mixture = self._new_mixture(turn, len(layout.numbers), int(rng.randint(2**31 - 1)))
             with warnings.catch_warnings():
@@ -133,6 +130,7 @@ class TableImputer(Named, Shared, TransformerMixin, BaseEstimator):
 
     def _new_mixture(self, turn: int, n_numbers: int, seed: int) -> MixtureClassifier:
         wide = self.n_components * n_numbers**2 > _LARGEST
+        covariance: Any
         covariance, times = _WIDE if wide else _TURNS[turn % len(_TURNS)]
         return MixtureClassifier(
             int(times * self.n_components),
@@ -147,7 +145,7 @@ class TableImputer(Named, Shared, TransformerMixin, BaseEstimator):
         )
 
     @reads
-    def transform(self, X):
+    def transform(self, X: Table) -> Any:
         """The table with its missing cells filled in.
 
         A column that the imputer does not know stays as it is. So do the missing cells of a column
@@ -165,7 +163,9 @@ class TableImputer(Named, Shared, TransformerMixin, BaseEstimator):
         return self.impute(X, how=self.how, random_state=self.random_state)
 
     @reads
-    def impute(self, X, how="mean", n_draws=1, random_state=None):
+    def impute(
+        self, X: Table, how: str = "mean", n_draws: int = 1, random_state: RandomState = None
+    ) -> Any:
         """The table filled in once, or `n_draws` times by draws.
 
         Returns
@@ -176,13 +176,13 @@ class TableImputer(Named, Shared, TransformerMixin, BaseEstimator):
         check_how(how, n_draws)
         return impute(self.mixtures_, X, None, how, n_draws, check_random_state(random_state))
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The names of the columns, which are those of the input."""
         check_is_fitted(self)
         return _check_feature_names_in(self, input_features)
 
     @reads
-    def save(self, path) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the imputer to a file that is safe to share; read it with `discem.load`."""
         from ._files import save
 

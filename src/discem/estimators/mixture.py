@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import field, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, NoReturn, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -48,6 +49,7 @@ from ._tables import (
     width,
 )
 from ._threads import reads, writes
+from ._types import Auto, Families, Labels, Table, Weights
 
 _SIZES = (1, 2, 4, 8)  # the numbers of components that "auto" compares
 _QUIET = 1e-3  # weight of an unlabelled row, whose NLL step forgets, under discriminative losses
@@ -128,14 +130,14 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
     0.98
     """
 
-    n_components: Any = field(default=2, kw_only=False)
-    families: Any = "auto"
-    covariance: Any = "diag"
-    hide: Any = 0.0
-    missing: Any = "ignore"
-    forget: Any = None
+    n_components: int | Auto | Mapping[Any, int] = field(default=2, kw_only=False)
+    families: Families = "auto"
+    covariance: Literal["diag", "full", "tied"] = "diag"
+    hide: float = 0.0
+    missing: Literal["ignore", "informative"] = "ignore"
+    forget: int | None = None
     unlabelled: Any = None
-    unlabelled_weight: Any = "auto"
+    unlabelled_weight: float | Auto = "auto"
     cv: Any = None
 
     # --- the family -------------------------------------------------------------------------------
@@ -151,7 +153,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
     def _choose_family(self, X) -> Family:
         if isinstance(X, Encoded):
             return family_of_table(X.layout, self.covariance)
-        named = self.families
+        named: Any = self.families
         if named == "auto":
             named = "words" if sp.issparse(X) else "gaussian"
         if self.covariance == "diag":
@@ -233,7 +235,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
 
     @writes
     @spreads
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Table, y: Labels, sample_weight: Weights = None) -> Self:
         super().fit(X, y, sample_weight)
         self._warn_of_the_dead()
         return self
@@ -253,7 +255,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         return other
 
     @writes
-    def learn_batch(self, batch):
+    def learn_batch(self, batch: Any) -> Self:
         grows = isinstance(batch.X, Encoded) and self.__sklearn_is_fitted__()
         if grows and batch.X.layout is not self.layout_:
             self.learner_.restart(self.learner_.state.with_features(width(batch.X.layout)))
@@ -271,7 +273,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
     learn_batch.__doc__ = GenerativeClassifier.learn_batch.__doc__
 
     @writes
-    def calibrate(self, X, y, sample_weight=None):
+    def calibrate(self, X: Table, y: Labels, sample_weight: Weights = None) -> Self:
         return super().calibrate(X, _input.unmarked(y, self.unlabelled), sample_weight)
 
     calibrate.__doc__ = GenerativeClassifier.calibrate.__doc__
@@ -447,7 +449,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
 
     @by_partition(lambda model: int(model.n_components_.sum()))
     @reads
-    def responsibilities(self, X):
+    def responsibilities(self, X: Table) -> np.ndarray:
         """``p(class, component | x)``, as (n_samples, n_components); columns as in `weights_`."""
         check_is_fitted(self)
         posterior = self.predict_proba(X)
@@ -459,7 +461,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         return share * posterior[:, code]
 
     @by_partition(dtype=lambda model: np.int64)
-    def predict_component(self, X):
+    def predict_component(self, X: Table) -> np.ndarray:
         """The most probable component of each row, by its place in `weights_`."""
         return self.responsibilities(X).argmax(axis=1)
 
@@ -485,7 +487,7 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         names, layout = [column.name for column in self.layout_.columns], self.layout_
         return names, lambda some, columns: singles(some, layout, columns)
 
-    def to_linear(self):
+    def to_linear(self) -> NoReturn:
         """Not to be had: the scores of a mixture are no linear function of any statistics."""
         raise OptionError(
             f"to_linear: a {type(self).__name__} has no linear form; GaussianNB and MultinomialNB "
@@ -578,8 +580,8 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         named = self.families
-        own = isinstance(named, str) and named in FAMILIES
-        accepts = [FAMILIES[named].accepts] if own else [each.accepts for each in FAMILIES.values()]
+        known = FAMILIES.get(named) if isinstance(named, str) else None
+        accepts = [each.accepts for each in ([known] if known else FAMILIES.values())]
         tags.input_tags.allow_nan = any(each.missing for each in accepts)
         tags.input_tags.sparse = any(each.sparse for each in accepts)
         tags.input_tags.positive_only = not any(each.negative for each in accepts)
@@ -634,7 +636,7 @@ class NaiveBayes(MixtureClassifier):
     """
 
     n_components: Any = field(default=1, init=False)
-    covariance: Any = field(default="diag", init=False)
+    covariance: Literal["diag", "full", "tied"] = field(default="diag", init=False)
     cv: Any = field(default=None, init=False)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -34,6 +34,7 @@ from ._folds import Split, check_cv, splits
 from ._options import with_options
 from ._pieces import spreads
 from ._threads import reads, writes
+from ._types import Auto, Labels, LossOption, Table, Weights
 
 _PLAIN = (1.0, 0.1, 0.01)  # pseudo-counts of plain naive Bayes to try
 _EAGER = 100.0  # documents of the start that a step is worth, to forget it soon
@@ -215,10 +216,10 @@ class MultinomialNB(CountClassifier):
     ['+', '-', '+', '-']
     """
 
-    loss: Any = "auto"
-    max_iter: Any = 100
+    loss: Auto | LossOption = "auto"  # type: ignore[assignment]
+    max_iter: int = 100
     cv: Any = None
-    unlabelled_weight: Any = "auto"
+    unlabelled_weight: float | Auto = "auto"
 
     _attributes: ClassVar = (*CountClassifier._attributes, "chosen_", "choice_", "unlabelled_")
 
@@ -238,7 +239,7 @@ class MultinomialNB(CountClassifier):
 
     @writes
     @spreads
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Table, y: Labels, sample_weight: Weights = None) -> Self:
         self._check_options()
         batch = self._new(self._defaults())._check_rows(X, y, sample_weight)
         chosen, choice = self._choose(batch)
@@ -261,7 +262,7 @@ class MultinomialNB(CountClassifier):
     fit.__doc__ = CountClassifier.fit.__doc__
 
     @writes
-    def learn_batch(self, batch):
+    def learn_batch(self, batch: Any) -> Self:
         if not self.__sklearn_is_fitted__():
             self.chosen_, self.choice_ = self._defaults(), Choice()
         return super().learn_batch(batch)
@@ -371,7 +372,7 @@ class MultinomialNB(CountClassifier):
         return self.log_prob_of(slice(None))
 
     @reads
-    def log_prob_of(self, columns) -> np.ndarray:
+    def log_prob_of(self, columns: Any) -> np.ndarray:
         """``ln p(word | class)`` of some words, as (n_classes, n_columns)."""
         check_is_fitted(self)
         return words.log_probabilities(self.learner_.model.features, columns)

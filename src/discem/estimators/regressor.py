@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -42,6 +42,7 @@ from ._strange import Usual
 from ._table_preset import FittedTable, sizes_of_density, views_of, weights_of
 from ._tables import Encoded
 from ._threads import writes
+from ._types import Auto, Callback, EngineOption, Families, Labels, RandomState, Table, Weights
 
 _TRIED = 6000  # rows that options are chosen on
 _FOLDED, _FOLDS = 4000, 4  # rows, up to which all of them are judged by, in folds
@@ -151,23 +152,23 @@ class TableRegressor(NumberAnswers):
     True
     """
 
-    families: Any = "auto"
+    families: Families = "auto"
     target: Any = "auto"
-    n_components: Any = "auto"
+    n_components: int | Auto = "auto"
     loss: Any = "ncll"
-    hide: Any = HIDDEN
-    missing: Any = "auto"
-    whole_numbers: Any = "auto"
-    average: Any = "auto"
-    density: Any = "auto"
-    max_iter: Any = _STEPS
-    tol: Any = 1e-3
+    hide: float | Auto = HIDDEN
+    missing: Literal["auto", "ignore", "informative"] = "auto"
+    whole_numbers: Literal["auto", "levels", "numbers"] = "auto"
+    average: int | Auto = "auto"
+    density: bool | Auto = "auto"
+    max_iter: int = _STEPS
+    tol: float | None = 1e-3
     cv: Any = None
-    n_jobs: Any = None
-    engine: Any = None
-    callback: Any = None
-    random_state: Any = None
-    verbose: Any = 0
+    n_jobs: int | None = None
+    engine: EngineOption = None
+    callback: Callback = None
+    random_state: RandomState = None
+    verbose: int = 0
 
     # --- what is fitted, and goes to a file -------------------------------------------------------
 
@@ -201,7 +202,7 @@ class TableRegressor(NumberAnswers):
 
     @writes
     @spreads
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Table, y: Labels, sample_weight: Weights = None) -> Self:
         """Choose what is left at "auto" on held-out rows, then keep or fit the models.
 
         Parameters
@@ -362,7 +363,7 @@ class TableRegressor(NumberAnswers):
         return np.zeros(len(y.values[some])), None
 
     @writes
-    def partial_fit(self, X, y, sample_weight=None):
+    def partial_fit(self, X: Table, y: Labels, sample_weight: Weights = None) -> Self:
         """Take one pass over the next rows of a stream, in the order given.
 
         The first batch fixes what the columns are, their levels, the units and the kind of y, and

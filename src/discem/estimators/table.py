@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -57,6 +57,19 @@ from ._table_preset import (
     weights_of,
 )
 from ._threads import reads, writes
+from ._types import (
+    Auto,
+    Callback,
+    ClassWeight,
+    DeviceOption,
+    EngineOption,
+    Families,
+    Labels,
+    LossOption,
+    RandomState,
+    Table,
+    Weights,
+)
 from .mixture import MixtureClassifier
 
 _TRIED = 6000  # rows that options are chosen on
@@ -181,29 +194,29 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
     'categorical: text, 2 levels'
     """
 
-    families: Any = "auto"
-    n_components: Any = "auto"
-    loss: Any = "auto"
-    hide: Any = "auto"
-    missing: Any = "auto"
-    prior_strength: Any = "auto"
-    temperature: Any = "auto"
-    covariance: Any = "auto"
-    whole_numbers: Any = "auto"
-    average: Any = "auto"
-    density: Any = "auto"
-    forget: Any = None
-    max_iter: Any = MOST_STEPS
-    tol: Any = 1e-3
+    families: Families = "auto"
+    n_components: int | Auto = "auto"
+    loss: Auto | LossOption = "auto"
+    hide: float | Auto = "auto"
+    missing: Literal["auto", "ignore", "informative"] = "auto"
+    prior_strength: float | Auto = "auto"
+    temperature: float | Auto = "auto"
+    covariance: Literal["auto", "diag", "tied", "full"] = "auto"
+    whole_numbers: Literal["auto", "levels", "numbers"] = "auto"
+    average: int | Auto = "auto"
+    density: bool | Auto = "auto"
+    forget: int | None = None
+    max_iter: int = MOST_STEPS
+    tol: float | None = 1e-3
     cv: Any = None
-    class_weight: Any = None
-    unlabelled_weight: Any = "auto"
-    n_jobs: Any = None
-    device: Any = None
-    engine: Any = None
-    callback: Any = None
-    random_state: Any = None
-    verbose: Any = 0
+    class_weight: ClassWeight = None
+    unlabelled_weight: float | Auto = "auto"
+    n_jobs: int | None = None
+    device: DeviceOption = None
+    engine: EngineOption = None
+    callback: Callback = None
+    random_state: RandomState = None
+    verbose: int = 0
 
     # --- what is fitted, and goes to a file -------------------------------------------------------
 
@@ -236,7 +249,7 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
 
     @writes
     @spreads
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Table, y: Labels, sample_weight: Weights = None) -> Self:
         """Choose what is left at "auto" on held-out rows, then fit the model to all.
 
         Parameters
@@ -303,7 +316,9 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
         self._fitted.importances = [each for each in told if each.column != REST]
 
     @writes
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
+    def partial_fit(
+        self, X: Table, y: Labels, classes: Any = None, sample_weight: Weights = None
+    ) -> Self:
         """Take one pass over the next rows of a stream, in the order given.
 
         The first batch fixes what the columns are and their units, so it should have some hundreds
@@ -509,7 +524,7 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
 
     @by_partition(dtype=lambda model: model.classes_.dtype)
     @reads
-    def predict(self, X, reject=None):
+    def predict(self, X: Table, reject: float | None = None) -> np.ndarray:
         """The most probable class of each row.
 
         Parameters
@@ -523,26 +538,28 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
         array of shape (n_samples,)
         """
         check_is_fitted(self)
-        found = self.classes_[self.predict_log_proba(X).argmax(axis=1)]
-        return found if reject is None else np.where(self.outliers(X, reject), None, found)
+        found: Any = self.classes_[self.predict_log_proba(X).argmax(axis=1)]
+        if reject is None:
+            return found
+        return np.where(self.outliers(X, reject), np.array(None), found)
 
     @by_partition(n_classes)
     @reads
-    def predict_proba(self, X):
+    def predict_proba(self, X: Table) -> np.ndarray:
         """``p(y | x)`` of every class, as (n_samples, n_classes); missing cells are summed out."""
         check_is_fitted(self)
         return np.exp(self.predict_log_proba(X))
 
     @by_partition(n_classes)
     @reads
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: Table) -> np.ndarray:
         """``ln p(y | x)`` of every class; see `predict_proba`."""
         check_is_fitted(self)
         return log_proba(self._fitted.members, X)
 
     @by_partition(n_classes)
     @reads
-    def predict_joint_log_proba(self, X):
+    def predict_joint_log_proba(self, X: Table) -> np.ndarray:
         """``ln p(y, x)`` of every class, of the model that classifies.
 
         Of an average of models it is `score_samples` and `predict_log_proba`, added.
@@ -556,7 +573,7 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
         return self.predict_log_proba(X) + density[:, None]
 
     @reads
-    def explain(self, X) -> Explanation | Explanations:
+    def explain(self, X: Table) -> Explanation | Explanations:
         """What each column adds to the score of each class, exactly; see `Explanation`.
 
         A missing cell adds nothing, unless `missing` is "informative". With several components, a
@@ -578,7 +595,7 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
         return found[0] if len(found) == 1 else found.made_for(X)
 
     @writes
-    def calibrate(self, X, y, sample_weight=None):
+    def calibrate(self, X: Table, y: Labels, sample_weight: Weights = None) -> Self:
         """Choose `temperature_` by rows that were not trained on; predictions stay."""
         check_is_fitted(self)
         for model, _ in self._fitted.members:
@@ -587,7 +604,7 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
         return self
 
     @writes
-    def set_class_prior(self, class_prior):
+    def set_class_prior(self, class_prior: Any) -> Self:
         check_is_fitted(self)
         for model, _ in self._fitted.members:
             model.set_class_prior(class_prior)

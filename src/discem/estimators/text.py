@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,6 +24,18 @@ from ._folds import check_cv
 from ._options import NUMBER, check_common_options, check_unlabelled_weight, is_count, with_options
 from ._pieces import Pieces, spreads
 from ._threads import writes
+from ._types import (
+    Auto,
+    Callback,
+    ClassWeight,
+    DeviceOption,
+    EngineOption,
+    Labels,
+    LossOption,
+    RandomState,
+    Table,
+    Weights,
+)
 from ._word_trials import WordTrainer
 from ._words import Size, count_pieces, size_of
 from .naive_bayes import MultinomialNB
@@ -135,31 +148,31 @@ class TextClassifier(WordTrainer):
     'good'
     """
 
-    loss: Any = "auto"
-    weighting: Any = "auto"
-    length: Any = 5.0
-    temperature: Any = "auto"
+    loss: Auto | LossOption = "auto"
+    weighting: Literal["auto", "tfidf", "presence", "counts"] = "auto"
+    length: float | None = 5.0
+    temperature: float | Auto = "auto"
     prior: Any = "auto"
-    max_iter: Any = "auto"
-    ngram_range: Any = (1, 1)
-    analyzer: Any = "word"
-    token_pattern: Any = "auto"
-    lowercase: Any = True
-    strip_accents: Any = None
-    stop_words: Any = None
-    min_df: Any = 1
-    max_df: Any = 1.0
-    max_features: Any = None
-    n_features: Any = None
+    max_iter: int | Auto = "auto"
+    ngram_range: tuple[int, int] = (1, 1)
+    analyzer: Literal["word", "char", "char_wb"] | Callable[[Any], Any] = "word"
+    token_pattern: str = "auto"
+    lowercase: bool = True
+    strip_accents: Literal["ascii", "unicode"] | Callable[[str], str] | None = None
+    stop_words: Literal["english"] | list[str] | None = None
+    min_df: int | float = 1
+    max_df: int | float = 1.0
+    max_features: int | None = None
+    n_features: int | None = None
     cv: Any = None
-    class_weight: Any = None
-    unlabelled_weight: Any = "auto"
-    callback: Any = None
-    n_jobs: Any = None
-    device: Any = None
-    engine: Any = None
-    random_state: Any = None
-    verbose: Any = 0
+    class_weight: ClassWeight = None
+    unlabelled_weight: float | Auto = "auto"
+    callback: Callback = None
+    n_jobs: int | None = None
+    device: DeviceOption = None
+    engine: EngineOption = None
+    random_state: RandomState = None
+    verbose: int = 0
 
     # --- what is fitted, and goes to a file -------------------------------------------------------
 
@@ -186,7 +199,7 @@ class TextClassifier(WordTrainer):
 
     @writes
     @spreads
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Table, y: Labels, sample_weight: Weights = None) -> Self:
         """Choose what is left at "auto" on held-out documents, then fit the model to all.
 
         Parameters
@@ -263,7 +276,9 @@ class TextClassifier(WordTrainer):
         return self
 
     @writes
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
+    def partial_fit(
+        self, X: Table, y: Labels, classes: Any = None, sample_weight: Weights = None
+    ) -> Self:
         """Take one pass over the next documents of a stream, in the order given.
 
         The vocabulary grows with the documents (unless words are hashed), and classes may appear at

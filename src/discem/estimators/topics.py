@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, NoReturn, Self
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import softmax
-from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_plain, demand
@@ -38,6 +38,7 @@ from ._docs import documented
 from ._lazy import by_partition
 from ._options import NUMBER, is_count, with_options
 from ._threads import reads, writes
+from ._types import Auto, Label, Labels, Table, TransformerMixin, Weights
 from ._words import all_teach, count_pieces
 from .naive_bayes import CountClassifier
 
@@ -116,14 +117,14 @@ class TopicClassifier(TransformerMixin, CountClassifier):
     (20, 4)
     """
 
-    n_topics: Any = field(default=2, kw_only=False)
-    alpha: Any = None
-    inference: Any = "cvb0"
-    n_sweeps: Any = None
-    text: Any = False
-    max_iter: Any = 10
-    tol: Any = None
-    unlabelled_weight: Any = "auto"
+    n_topics: int = field(default=2, kw_only=False)
+    alpha: float | None = None
+    inference: Literal["cvb0", "gibbs"] = "cvb0"
+    n_sweeps: int | None = None
+    text: bool | Mapping[str, Any] = False
+    max_iter: int = 10
+    tol: float | None = None
+    unlabelled_weight: float | Auto = "auto"
 
     def _check_options(self) -> None:
         super()._check_options()
@@ -181,7 +182,9 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         return Bag(_COUNTING | (self.text if isinstance(self.text, dict) else {}), None)
 
     @writes
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
+    def partial_fit(
+        self, X: Table, y: Labels, classes: Any = None, sample_weight: Weights = None
+    ) -> Self:
         if self.text is False or sp.issparse(X):
             return super().partial_fit(X, y, classes, sample_weight)
         self._check_options()
@@ -291,7 +294,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
 
     @by_partition(lambda model: len(model.classes_) * model.n_topics)
     @reads
-    def transform(self, X):
+    def transform(self, X: Table) -> Any:
         """Topic proportions: ``p(class | x) E[proportion of the topic | x, class]``.
 
         Returns
@@ -306,7 +309,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         p = softmax(scores * self.temperature_ + self._prior_shift, axis=1)
         return (p[:, :, None] * share).reshape(len(p), -1)
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns of `transform`: class and number of the topic."""
         check_is_fitted(self)
         return np.array(
@@ -314,7 +317,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         )
 
     @reads
-    def top_words(self, label, topic, n=10) -> list[Any]:
+    def top_words(self, label: Label, topic: int, n: int = 10) -> list[Any]:
         """The most frequent words of a topic of a class.
 
         Parameters
@@ -368,6 +371,6 @@ class TopicClassifier(TransformerMixin, CountClassifier):
     def theta_(self) -> dict[str, np.ndarray]:
         return {"class": np.log(self.class_prior_), "word": np.log(self.topics_)}
 
-    def to_linear(self):
+    def to_linear(self) -> NoReturn:
         """Not to be had: with topics the log-odds are no linear function of the counts."""
         raise OptionError("a model with topics is not linear: see MultinomialNB.to_linear")

@@ -137,7 +137,8 @@ def _methods(task: Task, seed: int, callback: Callable) -> dict[str, Any]:
     if task.mixed:
         return _methods_of_tables(task, seed)
     ours = MultinomialNB if task.words else GaussianNB
-    nll, ncll, hinge = (ours(loss=loss, random_state=seed, callback=callback) for loss in LOSSES)
+    losses: Any = LOSSES
+    nll, ncll, hinge = (ours(loss=loss, random_state=seed, callback=callback) for loss in losses)
     scale = "passthrough" if task.words else StandardScaler()
     methods = {
         "plain naive Bayes": (plain.MultinomialNB if task.words else plain.GaussianNB)(),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from discem.datasets import customers, docstrings, toy, toy_accuracy
+from discem.datasets import customers, docstrings, flats, toy, toy_accuracy
 from discem.exceptions import InputError, OptionError
 from discem.io.column_kinds import column_names
 from discem.io.tables import Layout
@@ -101,6 +101,20 @@ def test_customers_have_every_family_and_holes():
     assert families == set(column_names())
     assert set(y.tolist()) == {"leaves", "stays"}
     assert customers(1000, random_state=0)[0] == rows
+
+
+def test_flats_have_holes_and_a_spread_that_depends_on_the_district():
+    rows, rent = flats(3000, random_state=0)
+    assert flats(3000, random_state=0)[0] == rows
+    assert 0.08 < 1.0 - sum(map(len, rows)) / (5 * len(rows)) < 0.12
+    by_metre = [
+        np.std([r / row["size"] for row, r in zip(rows, rent, strict=True)
+                if row.get("district") == place and "size" in row])
+        for place in ("old town", "suburb")
+    ]  # fmt: skip
+    assert by_metre[0] > 1.5 * by_metre[1]
+    with pytest.raises(OptionError):
+        flats(0)
 
 
 @pytest.mark.parametrize("options", [{"n_samples": 0}, {"holes": 1.0}, {"holes": -0.1}])

@@ -1,4 +1,4 @@
-"""Data to try the library on: the paper's toy, a made table, docstrings."""
+"""Data to try the library on: the paper's toy, made tables, docstrings."""
 
 from __future__ import annotations
 
@@ -196,6 +196,69 @@ def customers(
         for i in range(n_samples)
     ]
     return rows, np.where(kind == 0, "stays", "leaves")
+
+
+def flats(
+    n_samples: int = 1000, holes: float = 0.1, random_state: Any = None
+) -> tuple[list[dict[str, Any]], np.ndarray]:
+    """A made table of flats and their rents, with columns of several kinds and missing cells.
+
+    In the old town a square metre costs more, and how much more differs much from flat to flat.
+    New buildings are dearer, except in the old town.
+
+    Parameters
+    ----------
+    n_samples : int
+        Rows to draw.
+    holes : float
+        Share of the cells that are missing.
+    random_state : int, RandomState or None
+        Seed of the draw.
+
+    Returns
+    -------
+    rows : list of dict
+        By the name of the column; what is missing is not there. The first row is complete.
+    rent : ndarray of shape (n_samples,)
+
+    Examples
+    --------
+    >>> rows, rent = flats(1000, random_state=0)
+    >>> sorted(rows[0])
+    ['balcony', 'built', 'district', 'rooms', 'size']
+    >>> rent.shape
+    (1000,)
+    """
+    if n_samples < 1:
+        raise OptionError(f"n_samples={n_samples} must be >= 1")
+    if not 0 <= holes < 1:
+        raise OptionError(f"holes={holes!r} must be a number from 0 to below 1")
+    rng = check_random_state(random_state)
+    place = rng.choice(3, size=n_samples, p=[0.3, 0.3, 0.4])
+    old = place == 0
+    size = rng.gamma(9.0, 8.0, n_samples).clip(18.0, 220.0).round(1)
+    rooms = np.maximum(np.rint(size / 25.0 + rng.normal(0.0, 0.4, n_samples)), 1.0)
+    built = np.where(old, rng.randint(1870, 1915, n_samples), rng.randint(1950, 2024, n_samples))
+    balcony = rng.uniform(size=n_samples) < 0.5
+    metre = np.array([17.0, 11.0, 9.0])[place] + np.where(old, 0.0, 0.05 * (built - 1950))
+    noise = np.where(old, 0.25, 0.07) * rng.normal(size=n_samples)
+    rent = (size * metre * (1.0 + noise) + 60.0 * balcony + 80.0).clip(150.0).round()
+    columns: dict[str, list[Any]] = {
+        "size": size.tolist(),
+        "rooms": rooms.tolist(),
+        "district": np.array(["old town", "riverside", "suburb"])[place].tolist(),
+        "built": built.astype(float).tolist(),
+        "balcony": balcony.tolist(),
+    }
+    missing = rng.uniform(size=(n_samples, len(columns))) < holes
+    missing[0] = False
+    cells = zip(*columns.values(), strict=True)
+    pairs = zip(cells, missing, strict=True)
+    rows = [
+        {name: cell for name, cell, gone in zip(columns, row, out, strict=True) if not gone}
+        for row, out in pairs
+    ]
+    return rows, rent
 
 
 # --- text that every installation has -------------------------------------------------------------

@@ -12,13 +12,14 @@ from sklearn.utils.validation import column_or_1d
 
 from .._checks import NUMBER, check_number, demand
 from .._kinds import savable
-from ..exceptions import InputError, NoNumberError
+from ..exceptions import InputError, NoNumberError, warn
 from ..families.lognormal import SKEWED
 from ..io.cells import LARGEST, as_floats, is_missing, shown
 from ..io.column_kinds import skewness
 from ..io.frames import cells_of, check_table, columns_of, plain_name, unmasked
 
 TARGETS = ("real", "positive", "count")
+_ABSURD = 1e5  # times the usual distance from the median, from which a number is a mistake
 _WIDEST = 600.0  # of a logarithm of what may be squared
 
 
@@ -113,6 +114,8 @@ class Response(NamedTuple):
     kind: str  # one of TARGETS
     low: float  # the range that was seen, on the scale of models
     high: float
+    middle: float = 0.0  # the median there
+    spread: float = 0.0  # and half of the range between the quartiles; 0: nothing is absurd
 
     @classmethod
     def learn(cls, y: np.ndarray, kind: str, what: str) -> Response:
@@ -127,7 +130,18 @@ class Response(NamedTuple):
             raise InputError(f"target='count', but {what} has numbers that are no counts")
         found = cls(kind, 0.0, 0.0)
         z = found.seen(y)
-        return found._replace(low=float(z.min()), high=float(z.max()))
+        first, middle, last = np.quantile(z, [0.25, 0.5, 0.75])
+        found = found._replace(middle=float(middle), spread=float(last - first) / 2.0)
+        taught = found.taught(y)
+        absurd = np.isnan(taught)
+        if absurd.any():
+            warn(
+                f"{what} has {y[absurd][0]:g}, which is nothing like the rest: {int(absurd.sum())} "
+                f"of {len(y)} numbers are taken for missing, being {_ABSURD:g} times as far from "
+                "the median as the usual one",
+                UserWarning,
+            )
+        return found._replace(low=float(np.nanmin(taught)), high=float(np.nanmax(taught)))
 
     def seen(self, y: Any) -> Any:
         """Answers as models see them; what cannot be is missing."""
@@ -137,6 +151,14 @@ class Response(NamedTuple):
         more = 1.0 if self.kind == "count" else 0.0
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(y + more > 0.0, np.log(y + more), np.nan)
+
+    def taught(self, y: Any) -> Any:
+        """Answers as models see them in training; what is absurd is missing."""
+        z = self.seen(y)
+        if self.spread == 0.0:
+            return z
+        with np.errstate(invalid="ignore"):
+            return np.where(np.abs(z - self.middle) > _ABSURD * self.spread, np.nan, z)
 
     def given(self, z: Any) -> Any:
         """What models see as it was given."""
@@ -148,11 +170,12 @@ class Response(NamedTuple):
     def moments(self, mean: Any, variance: Any) -> tuple[Any, Any]:
         """E[y] and E[y^2] of components, whose means and variances are those of models.
 
-        Exponentials grow without measure, so what is beyond the largest answer seen counts as it.
+        Exponentials grow without measure, so what is beyond twice the largest answer that was seen
+        counts as that.
         """
         if self.kind == "real":
             return mean, mean**2 + variance
-        root, top = np.sqrt(variance), self.high
+        root, top = np.sqrt(variance), self.high + np.log(2.0)
         above = np.exp(log_ndtr((mean - top) / root))
         first, second = (
             np.exp(np.minimum(p * mean + 0.5 * p * p * variance, _WIDEST)
@@ -187,6 +210,8 @@ class Response(NamedTuple):
         demand(self.kind in TARGETS, "it does not know what its answers are")
         check_number("least answer", self.low)
         check_number("largest answer", self.high, least=self.low)
+        check_number("middle answer", self.middle)
+        check_number("spread of answers", self.spread, least=0.0)
 
 
 def _kind_of(y: np.ndarray, whole: bool) -> str:

@@ -252,7 +252,7 @@ class TableRegressor(NumberAnswers):
         if y.values.shape[1] != q:
             raise InputError(f"y has {y.values.shape[1]} columns, and the model has {q} answers")
         pairs = zip(self._fitted.responses, y.values.T, strict=True)
-        return np.stack([response.seen(own) for response, own in pairs], axis=1)
+        return np.stack([response.taught(own) for response, own in pairs], axis=1)
 
     def _choose(
         self, readings: Readings, y: Given, weights, seed: int, rng, on_workers: bool
@@ -264,7 +264,8 @@ class TableRegressor(NumberAnswers):
         """
         fixed, z = self._fixed(), self._seen(y)
         alone = [(self.chosen_, 1.0)]
-        codes = strata_of(y.values)
+        known = np.where(np.isnan(z), np.nan, y.values)
+        codes = strata_of(known)
         answered = int(np.count_nonzero((codes >= 0) & (weights > 0)))
         average = 1 if on_workers and self.average == "auto" else self.average
         average = _MOST if average == "auto" else average
@@ -286,16 +287,16 @@ class TableRegressor(NumberAnswers):
             held, found = part.held, []
             for view in views_of(readings.of(options).take(held), seed):
                 predicted = self._predicted(model.answers(view))
-                off = (np.reshape(predicted.mean, (len(held), -1)) - y.values[held]) / spread
+                off = (np.reshape(predicted.mean, (len(held), -1)) - known[held]) / spread
                 square = np.nanmean(off**2, axis=1)
-                found.append(np.stack([predicted.log_prob(y.values[held]), square], axis=1))
+                found.append(np.stack([predicted.log_prob(known[held]), square], axis=1))
             return np.stack(found)
 
         def keep(options: Options, model: PlanesModel, mark: NumberMark | None) -> None:
             self._fitted.model, self._fitted.choice = model, chooser.choice()
             self._fitted.chosen |= options
 
-        spread = np.maximum(np.nanstd(y.values, axis=0), 1e-150)
+        spread = np.maximum(np.nanstd(known, axis=0), 1e-150)
         ways = candidates(readings, fixed, answered * 0.75)
         chooser = Chooser(
             parts, train, score, less_surprised, keep, of=MOST_TRIED, verbose=self.verbose,

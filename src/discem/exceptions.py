@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-Heard = list[tuple[str, type[Warning]]]
+Warned = list[tuple[str, type[Warning]]]
 
 _PACKAGE = os.path.dirname(__file__) + os.sep
-_heard: ContextVar[Heard | None] = ContextVar("heard", default=None)
+_warned: ContextVar[Warned | None] = ContextVar("warned", default=None)
 
 
 class DiscemError(Exception):
@@ -63,9 +63,9 @@ def reading(what: str) -> Iterator[None]:
 
 def warn(message: str, category: type[Warning]) -> None:
     """Warn whoever called this library, by the line of theirs that did."""
-    heard = _heard.get()
-    if heard is not None:
-        heard.append((message, category))
+    warned = _warned.get()
+    if warned is not None:
+        warned.append((message, category))
         return
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
@@ -74,11 +74,11 @@ def warn(message: str, category: type[Warning]) -> None:
 
 
 @contextmanager
-def listening() -> Iterator[Heard]:
-    """Let warnings of this thread be heard, and not shown: on a worker nobody would see them."""
-    heard: Heard = []
-    token = _heard.set(heard)
+def collecting() -> Iterator[Warned]:
+    """Keep the warnings of this thread instead of showing them: on a worker nobody sees them."""
+    warned: Warned = []
+    token = _warned.set(warned)
     try:
-        yield heard
+        yield warned
     finally:
-        _heard.reset(token)
+        _warned.reset(token)

@@ -36,7 +36,7 @@ from ._options import (
     is_count,
     with_options,
 )
-from ._pieces import Pieces, Whole, spreads
+from ._pieces import CheckedPieces, Pieces, spreads
 from ._runs import LabelRuns
 from ._shift import LabelShift
 from ._threads import lent, reads, writes
@@ -77,7 +77,9 @@ class Batch(NamedTuple):
     family: Family
     rows: Any  # X as the family views it
     found: dict[str, Any]  # fitted attributes that the input determines
-    whole: Whole | None = None  # all rows, where they are on workers and these are a sample of them
+    whole: CheckedPieces | None = (
+        None  # all rows, where they are on workers and these are a sample of them
+    )
 
     @property
     def total(self) -> float:

@@ -8,8 +8,7 @@ and what is chosen is what a local fit chooses.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from functools import partial, wraps
 from itertools import pairwise
@@ -18,10 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .. import models
 from ..engines import Data, Session, Shards, Threads, balanced, is_skewed, resolve_engine
-from ..exceptions import DiscemError, Heard, InputError, NoNumberError, listening, warn
-from ..io.labels import join_labels, places_of, plain_labels
+from ..exceptions import InputError, collecting, warn
+from ..io.labels import plain_labels
 from ..io.partitions import (
     is_collection,
     listed,
@@ -31,8 +29,9 @@ from ..io.partitions import (
     some_rows,
     together,
 )
-from . import _input
+from . import _tasks as tasks
 from ._by_label import balance
+from ._tasks import Facts, Labels, Piece
 from ._threads import Method
 
 SAMPLE = 50_000  # rows that stand for all
@@ -62,26 +61,6 @@ def spreads(fit: Method) -> Method:
 def _seed(random_state: Any) -> int:
     """A seed for all that is drawn before training; what training draws does not change by it."""
     return int(deepcopy(check_random_state(random_state)).randint(_SEED))
-
-
-class Piece(NamedTuple):
-    """The rows of a partition, or a sample of all."""
-
-    X: Any
-    y: Any
-    weights: np.ndarray | None
-
-    def take(self, rows: np.ndarray) -> Piece:
-        """Some of the rows."""
-        return Piece(*(each if each is None else some_rows(each, rows) for each in self))
-
-
-class Labels(NamedTuple):
-    """What is known of the answers of all rows."""
-
-    classes: np.ndarray
-    counts: np.ndarray  # rows of each class, where every row has one or none
-    missing: int  # rows without a label
 
 
 class Pieces:
@@ -118,14 +97,16 @@ class Pieces:
     def read(cls, session: Session, X, y, sample_weight, seed: int) -> Pieces:
         """Put rows on workers: those of collections are read there, others are sent."""
         futures = _spread(session, X, y, sample_weight)
-        sizes = session.gather([session.submit(_size, future) for future in futures])
+        sizes = session.gather([session.submit(tasks.size_of, future) for future in futures])
         numbers = [p for p, size in enumerate(sizes) if size]
         if not numbers:
             raise InputError("X has no rows: all its partitions are empty")
         futures, sizes = [futures[p] for p in numbers], [sizes[p] for p in numbers]
         places = _draw(sizes, seed)
         chosen = [(i, rows) for i, rows in enumerate(places) if len(rows)]
-        taken = session.gather([session.submit(_take, futures[i], rows=rows) for i, rows in chosen])
+        taken = session.gather(
+            [session.submit(tasks.take, futures[i], rows=rows) for i, rows in chosen]
+        )
         sample = Piece(
             *(None if each[0] is None else together(each) for each in zip(*taken, strict=True))
         )
@@ -136,22 +117,22 @@ class Pieces:
 
         What it warns of, here or there, is said once.
         """
-        submit, mapped = self.session.submit, self._submit(_mapped, function)
-        told = self.session.gather([submit(_heard_of, each) for each in mapped])
-        futures = [submit(_piece_of, each) for each in mapped]
-        with listening() as heard:
+        submit, mapped = self.session.submit, self._submit(tasks.mapped, function)
+        told = self.session.gather([submit(tasks.warnings_of, each) for each in mapped])
+        futures = [submit(tasks.piece_of, each) for each in mapped]
+        with collecting() as warned:
             sample = self.sample._replace(X=function(self.sample.X))
-        for message, category in dict.fromkeys(sum(told, heard)):
+        for message, category in dict.fromkeys(sum(told, warned)):
             warn(message, category)
         return Pieces(self.session, futures, self.numbers, self.sizes, sample, self.places)
 
     def survey(self, look: Callable, merge: Callable) -> Any:
         """What `merge` makes of all that `look` sees in a piece, a few at a time, in a tree."""
-        return self.session.gather(self.session.reduce(merge, self._submit(_seen, look)))
+        return self.session.gather(self.session.reduce(merge, self._submit(tasks.seen, look)))
 
     def labels(self, unlabelled: Any = None) -> Labels:
         """The classes of all rows, and how many each has; one label may stand for none."""
-        found = self.session.reduce(_join_labels, self._submit(_labels_of, unlabelled))
+        found = self.session.reduce(tasks.merge_labels, self._submit(tasks.labels_of, unlabelled))
         return self.session.gather(found)
 
     def batch(self, estimator: Any) -> Any:
@@ -161,10 +142,10 @@ class Pieces:
             raise InputError("y has no label at all: every row is None or NaN")
         worker = _worker(estimator, labels, self.sample.X)
         check = partial(worker._check_data, fresh=True, classes=labels.classes, part=True)
-        futures = self._submit(_checked, check)
-        facts = self.session.gather([self.session.submit(_facts, each) for each in futures])
+        futures = self._submit(tasks.checked, check)
+        facts = self.session.gather([self.session.submit(tasks.facts_of, each) for each in futures])
         batch = check(*self.sample)
-        return batch._replace(whole=Whole(self, futures, facts))
+        return batch._replace(whole=CheckedPieces(self, futures, facts))
 
     def _submit(self, task: Callable, content: Any) -> list[Any]:
         """A task for each piece; what it needs is sent once."""
@@ -182,7 +163,7 @@ def _spread(session: Session, X, y, sample_weight) -> list[Any]:
     if not lazy:
         cuts = _cuts(X, session.parts)
         return [
-            session.submit(_sent, piece=_cut(given, slice(*cut)), number=p)
+            session.submit(tasks.sent, piece=_cut(given, slice(*cut)), number=p)
             for p, cut in enumerate(cuts)
         ]
     if "X" not in lazy:
@@ -199,7 +180,7 @@ def _spread(session: Session, X, y, sample_weight) -> list[Any]:
             )
     rest = [name for name in given if name not in lazy and given[name] is not None]
     if rest and sizes is None:
-        sizes = session.gather(session.read(_length, [[part] for part in lazy["X"]]))
+        sizes = session.gather(session.read(tasks.length_of, [[part] for part in lazy["X"]]))
     for name in rest:
         whole, ends = listed(given[name]), np.cumsum([0, *(sizes or [])])
         if n_rows(whole) != ends[-1]:
@@ -207,7 +188,7 @@ def _spread(session: Session, X, y, sample_weight) -> list[Any]:
         lazy[name] = [some_rows(whole, np.arange(a, b)) for a, b in pairwise(ends)]
     nothing = [None] * len(lazy["X"])
     columns = [lazy.get(name, nothing) for name in given]
-    return session.read(_piece, list(zip(*columns, strict=True)))
+    return session.read(tasks.read_piece, list(zip(*columns, strict=True)))
 
 
 def _cuts(X: Any, parts: int) -> list[tuple[int, int]]:
@@ -246,175 +227,10 @@ def _worker(estimator: Any, labels: Labels, X: Any) -> Any:
     return type(estimator)(**(given | options))
 
 
-# --- tasks, on workers ----------------------------------------------------------------------------
-
-
-@contextmanager
-def _naming(number: int) -> Iterator[None]:
-    """Let errors say in which partition a row is."""
-    try:
-        yield
-    except DiscemError as error:
-        raise _told(error, number) from None
-    except (TypeError, ValueError) as error:
-        raise InputError(f"partition {number}: {error}") from error
-
-
-def _told(error: DiscemError, number: int) -> DiscemError:
-    message = f"partition {number}: {error}"
-    if isinstance(error, NoNumberError):
-        return NoNumberError(message)
-    return InputError(message) if isinstance(error, InputError) else type(error)(message)
-
-
-def _piece(X: Any, y: Any, weights: Any, number: int) -> Piece:
-    with _naming(number):
-        X = listed(X)
-        y = None if y is None else listed(y)
-        weights = None if weights is None else np.asarray(weights, dtype=np.float64)
-        for name, each in (("y", y), ("sample_weight", weights)):
-            if each is not None and n_rows(each) != n_rows(X):
-                raise InputError(f"X has {n_rows(X)} rows but {name} has {n_rows(each)}")
-        return Piece(X, y, weights)
-
-
-def _sent(piece: Piece, number: int) -> Piece:
-    return _piece(*piece, number)
-
-
-def _length(X: Any, number: int) -> int:
-    return n_rows(listed(X))
-
-
-def _size(piece: Piece) -> int:
-    return n_rows(piece.X)
-
-
-def _take(piece: Piece, rows: np.ndarray) -> Piece:
-    return piece.take(rows) if len(rows) < n_rows(piece.X) else piece
-
-
-class Mapped(NamedTuple):
-    """What a function has made of a piece, and what it has warned of."""
-
-    piece: Piece
-    heard: Heard
-
-
-def _mapped(piece: Piece, function: Callable, number: int) -> Mapped:
-    with _naming(number), listening() as heard:
-        return Mapped(piece._replace(X=function(piece.X)), heard)
-
-
-def _piece_of(mapped: Mapped) -> Piece:
-    return mapped.piece
-
-
-def _heard_of(mapped: Mapped) -> Heard:
-    return mapped.heard
-
-
-def _seen(piece: Piece, look: Callable, number: int) -> Any:
-    with _naming(number):
-        return look(piece)
-
-
-def _labels_of(piece: Piece, unlabelled: Any, number: int) -> Labels:
-    with _naming(number):
-        y = _input.unmarked(piece.y, unlabelled)
-        y, named = _input.read_y(y, n_rows(piece.X), needed=False)
-        if y.ndim == 2:
-            classes = np.arange(y.shape[1]) if named is None else named
-            return Labels(classes, np.zeros(len(classes)), 0)
-        classes = _input.find_classes(y)
-        codes = _input.encode(y, classes).codes if len(classes) else np.full(len(y), -1)
-        counts = np.bincount(codes[codes >= 0], minlength=len(classes)).astype(np.float64)
-        return Labels(classes, counts, int(np.count_nonzero(codes < 0)))
-
-
-def _join_labels(*found: Labels) -> Labels:
-    known = [each for each in found if len(each.classes)]
-    if not known:
-        return found[0]._replace(missing=sum(each.missing for each in found))
-    classes = known[0].classes
-    for each in known[1:]:
-        classes = join_labels(classes, each.classes)
-    counts = np.zeros(len(classes))
-    for each in known:
-        counts[places_of(each.classes, classes)] += each.counts
-    return Labels(classes, counts, sum(each.missing for each in found))
-
-
-class Facts(NamedTuple):
-    """What is known here of the rows of a partition that were checked."""
-
-    rows: int  # with a weight
-    n_rows: int
-    n_cells: int
-    given: int  # rows that were given a weight
-    weight: float
-    labelled: tuple[float, int]  # the weight of labelled rows, and how many have one
-    classes: np.ndarray  # rows of each class, and of none
-
-
-class Checked(NamedTuple):
-    """The rows of a partition as families view them."""
-
-    data: Data
-    facts: Facts
-
-
-def _checked(piece: Piece, check: Callable, number: int) -> Checked:
-    with _naming(number):
-        batch = check(*piece)
-        data, given = Data(batch.rows, batch.targets, batch.weights), np.count_nonzero(batch.given)
-        return _with_facts(data, int(given), len(batch.classes))
-
-
-def _with_facts(data: Data, given: int, n_classes: int) -> Checked:
-    rows, targets, weights = data
-    kept = weights > 0
-    own = targets.labelled & kept
-    labelled = float(weights[own].sum()), int(np.count_nonzero(own))
-    classes = models.count_classes(list(targets.parts(kept.astype(float))), n_classes)
-    facts = Facts(
-        int(np.count_nonzero(kept)), rows.n_rows, rows.n_cells, given, float(weights.sum()),
-        labelled, np.append(classes, np.count_nonzero(kept) - labelled[1]),
-    )  # fmt: skip
-    return Checked(data, facts)
-
-
-def _facts(checked: Checked) -> Facts:
-    return checked.facts
-
-
-def _data(checked: Checked) -> Data:
-    return checked.data
-
-
-def _held_out(checked: Checked, held: np.ndarray) -> Checked:
-    weights = checked.data.weights.copy()
-    weights[held] = 0.0
-    data, (*_, given, _, _, classes) = checked.data._replace(weights=weights), checked.facts
-    return _with_facts(data, given, len(classes) - 1)
-
-
-def _collected(checked: Checked, collect: Callable, seed: tuple[int, int] | None) -> Any:
-    if seed is None:
-        return collect(*checked.data)
-    return collect(*checked.data, rng=np.random.RandomState(seed))
-
-
-def _merge_tallies(*tallies: models.Tally) -> models.Tally:
-    family = tallies[0].family
-    classes = np.sum([tally.classes for tally in tallies], axis=0)
-    return models.Tally(family, classes, family.merged([tally.features for tally in tallies]))
-
-
 # --- all rows, from here --------------------------------------------------------------------------
 
 
-class Whole:
+class CheckedPieces:
     """All rows of a batch that holds a sample of them: on workers, checked, and what is known."""
 
     def __init__(self, pieces: Pieces, futures: list[Any], facts: list[Facts]):
@@ -446,18 +262,18 @@ class Whole:
             weight, rows = self.total, sum(facts.rows for facts in self.facts)
         return float(weight / max(rows, 1))
 
-    def without(self, held: np.ndarray) -> Whole:
+    def without(self, held: np.ndarray) -> CheckedPieces:
         """Let some rows of the sample not be trained on."""
         if not len(held):
             return self
         place = np.repeat(np.arange(len(self.futures)), [len(each) for each in self.pieces.places])
         row = np.concatenate(self.pieces.places)
         futures = [
-            self.session.submit(_held_out, future, held=row[held[place[held] == i]])
+            self.session.submit(tasks.held_out, future, held=row[held[place[held] == i]])
             for i, future in enumerate(self.futures)
         ]
-        facts = self.session.gather([self.session.submit(_facts, each) for each in futures])
-        return Whole(self.pieces, futures, facts)
+        facts = self.session.gather([self.session.submit(tasks.facts_of, each) for each in futures])
+        return CheckedPieces(self.pieces, futures, facts)
 
     def collect(self, collect: Callable, seed: int | None = None) -> Any:
         """The tally of all rows; ``collect(rows, targets, weights)`` is that of some.
@@ -467,11 +283,11 @@ class Whole:
         sent = self.session.send(collect)
         tallies = [
             self.session.submit(
-                _collected, future, sent, seed=None if seed is None else (seed, number)
+                tasks.collected, future, sent, seed=None if seed is None else (seed, number)
             )
             for number, future in zip(self.pieces.numbers, self.futures, strict=True)
         ]
-        return self.session.gather(self.session.reduce(_merge_tallies, tallies))
+        return self.session.gather(self.session.reduce(tasks.merge_tallies, tallies))
 
     def shards(self, state: Any, sample: Data, order: np.ndarray, unit: float) -> Shards:
         """Rows to train on, in as many parts as are worth it; each has its share of the classes."""
@@ -482,7 +298,7 @@ class Whole:
         groups = balanced(sizes, parts)
         counts = np.stack([sum(self.facts[i].classes for i in group) for group in groups])
         mixed = len(groups) == parts and not is_skewed(counts)
-        data = [self.session.submit(_data, future) for future in self.futures]
+        data = [self.session.submit(tasks.data_of, future) for future in self.futures]
         return Shards(
             self.session,
             [[data[i] for i in group] for group in groups],

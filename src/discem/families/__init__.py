@@ -18,17 +18,8 @@ from . import (
     tied,
     words,
 )
-from ._family import (
-    FAMILIES,
-    Accepts,
-    Block,
-    Family,
-    Schema,
-    Statistics,
-    Step,
-    family_of,
-    register,
-)
+from ._block import Accepts, Block, Schema, Statistics, Step
+from ._family import FAMILIES, Family, family_of, register
 from .product import multiply
 
 __all__ = [

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..exceptions import InputError
-from ._family import Block
+from ._block import Block
 
 _SLICE = 1 << 20  # numbers to work on at a time
 _LEAST = 0.02  # pseudo-counts are never next to nothing beside counts, however small these are

@@ -10,7 +10,7 @@ means.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,69 +20,7 @@ from .._kinds import savable
 from ..exceptions import InputError, OptionError
 from ..priors import Default
 from ..schedules import Schedule, power
-
-
-@savable
-class Block(NamedTuple):
-    """The state of a family: counts and mean parameters, in named arrays.
-
-    The last axis of every array of `values` is that of the components.
-    """
-
-    family: str
-    mass: Any  # (d,) observations behind the factors of a column, all components together
-    values: dict[str, Any]  # what training moves
-    past: dict[str, Any]  # the running average of it; empty where none is kept
-    fixed: dict[str, Any]  # what training leaves as it is, such as units
-    prior: Any
-    lazy: Any = ()  # scalars by name that act on all values at once; few families have any
-
-    @property
-    def has_columns(self) -> bool:
-        """Whether there is anything in it: a table may lack columns of a family."""
-        return any(array.shape[0] > 0 for array in self.values.values())
-
-
-class Step(NamedTuple):
-    """What a step is made of, beside the statistics of the batch."""
-
-    shares: Any  # (K,) p(component)
-    slowness: Any  # (K,) by what the steps of a component are divided
-    decay: float  # the share of all statistics that is forgotten
-    pull: float  # what the prior pulls by
-    floor: float  # what the check-step lifts to
-    projection: Any
-
-    def counts(self, mass: Any) -> Any:
-        """The counts N of the factors, (d, K), as far as this step is concerned."""
-        return mass[:, None] * (self.shares * self.slowness)[None, :]
-
-
-class Schema(NamedTuple):
-    """What the arrays and numbers of a block are, by name."""
-
-    mass: Array
-    values: dict[str, Any]  # `Array` each; those that are `positive` need not say so
-    fixed: dict[str, Any]
-    prior: dict[str, Any] | None  # of its fields that count; None: the block has none
-    past: dict[str, Any] | None = None  # where there is an average; None: as `values`
-    lazy: dict[str, Any] = {}  # noqa: RUF012  nobody changes it
-
-
-class Statistics(NamedTuple):
-    """The statistics of a batch, as a product with natural parameters wants them."""
-
-    values: Any  # (n, D), dense or sparse; zero for a missing cell
-    seen: Any  # (n, d), 0 for a missing cell; None where all are there
-    base: Any  # (n,) ln h(x): what all components share; None is 0
-
-
-class Accepts(NamedTuple):
-    """What a cell of X may be."""
-
-    sparse: bool = False
-    missing: bool = False  # NaN
-    negative: bool = True
+from ._block import Accepts, Block, Schema, Statistics, Step
 
 
 class Family:
@@ -212,7 +150,7 @@ class Family:
         """Of features that a row lacks: sizes of columns, if they are levels, means and spreads."""
         raise OptionError(f"no answer is linear in columns of the family {self.name!r}")
 
-    def told(self, block: Block, found: Any, to_mean: Any, to_spread: Any) -> Any:
+    def with_answers(self, block: Block, found: Any, to_mean: Any, to_spread: Any) -> Any:
         """What `expected` found, and what answers say of hidden features, by slopes in these."""
         raise OptionError(f"no answer is linear in columns of the family {self.name!r}")
 

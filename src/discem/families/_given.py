@@ -9,7 +9,7 @@ import numpy as np
 
 from .._arrays import namespace_of
 from ..io.rows import DenseRows
-from ._family import Block
+from ._block import Block
 from ._patterns import Grouped, Slab, group
 from ._wishart import definite
 

@@ -9,7 +9,7 @@ import numpy as np
 from .._arrays import segment_sum
 from ..exceptions import OptionError
 from ..priors import Levels
-from ._family import Block
+from ._block import Block
 
 _PER_LEVEL, _MOST = 2.0, 20.0  # pseudo-observations of a level, and of all levels of a column
 _POINTS = 16  # levels of a column that clusters may be told apart by

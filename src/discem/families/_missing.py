@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..io.rows import CodeRows, DenseRows
-from ._family import Block, family_of
+from ._block import Block
+from ._family import family_of
 from ._given import conditionals
 
 

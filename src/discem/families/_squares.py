@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._arrays import beside, namespace_of
-from ._family import Block
+from ._block import Block
 from ._given import Solved, solve
 from ._patterns import Grouped, Slab
 

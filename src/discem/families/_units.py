@@ -8,7 +8,7 @@ import numpy as np
 
 from ..exceptions import OptionError
 from ..priors import NormalGamma, PaperNormalGamma
-from ._family import Block
+from ._block import Block
 
 _NARROWEST = 0.1  # of the variance within classes: the least that the prior expects in components
 _FAINT = 1e-150  # squares of what is below vanish

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays import clipped, count_true, namespace_of, within
-from ._family import Block, Step
+from ._block import Block, Step
 from ._inside import fractions
 
 WIDE = 1e75  # the furthest mean that a factor may have

@@ -26,7 +26,8 @@ from ..exceptions import InputError, OptionError
 from ..io.rows import CodeRows, code_rows
 from ..priors import Levels
 from . import _levels
-from ._family import FAMILIES, Accepts, Block, Family, Schema, Statistics, register
+from ._block import Accepts, Block, Schema, Statistics
+from ._family import FAMILIES, Family, register
 from ._missing import of_levels
 
 _LEAST = 1e-250  # the smallest share that a step may leave
@@ -139,7 +140,7 @@ class CategoricalFamily(Family):
         share = block.values["share"]
         return np.diff(block.fixed["first"]), True, share, share
 
-    def told(self, block, found, to_mean, to_spread):
+    def with_answers(self, block, found, to_mean, to_spread):
         (sums, seen), p, first = found, block.values["share"], block.fixed["first"]
         slope = to_mean + to_spread
         mean = self._of_levels(block, segment_sum(p * slope, first))

@@ -20,8 +20,9 @@ from ..io.rows import DenseRows, dense_rows
 from ..priors import NormalBetaPrime, NormalGamma, PaperNormalGamma
 from ..projections import Check
 from . import _units
+from ._block import Accepts, Block, Schema, Statistics, Step
 from ._distributions import number_of
-from ._family import Accepts, Block, Family, Schema, Statistics, Step, register
+from ._family import Family, register
 from ._inside import fractions
 from ._missing import independent
 
@@ -148,7 +149,7 @@ class GaussianFamily(Family):
         one = np.ones(len(block.mass), dtype=np.int64)
         return one, False, block.values["mean"], block.values["variance"]
 
-    def told(self, block, found, to_mean, to_spread):
+    def with_answers(self, block, found, to_mean, to_spread):
         (sums, seen), m, v = found, block.values["mean"], block.values["variance"]
         off = to_mean * v  # E[x | y] - m, and E[x^2 | y] - m^2 - v
         wide = 2.0 * v * v * to_spread + 2.0 * m * off

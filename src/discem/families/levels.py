@@ -15,8 +15,9 @@ import scipy.sparse as sp
 
 from .._checks import Array, Number
 from . import _levels
+from ._block import Block
 from ._documents import distinct
-from ._family import Block, register
+from ._family import register
 from .categorical import CATEGORICAL, CategoricalFamily
 
 _LEAST = 1e-250  # the smallest share that a step may leave

@@ -13,8 +13,9 @@ import numpy as np
 from ..io.cells import LARGEST
 from ..io.column_kinds import NUMBER, ColumnKind, Found, Slot, register_column, skewness
 from ..io.rows import dense_rows
+from ._block import Accepts
 from ._distributions import number_of
-from ._family import Accepts, register
+from ._family import register
 from .gaussian import GaussianFamily, moments
 
 SKEWED = 1.0  # skewness of numbers whose logarithms are looked at

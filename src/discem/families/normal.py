@@ -22,7 +22,8 @@ from ..io.rows import DenseRows, dense_rows
 from ..priors import NormalWishart
 from ..projections import Check
 from . import _moments, _units, _wishart
-from ._family import Accepts, Block, Family, Schema, register
+from ._block import Accepts, Block, Schema
+from ._family import Family, register
 from ._given import FARTHEST, LOG_ROOT, covariances, inverses, log_units
 from ._missing import correlated
 from ._patterns import group

@@ -20,7 +20,8 @@ from .._arrays import namespace_of
 from .._checks import Array, Number
 from ..io.rows import DenseRows, dense_rows
 from ..priors import Planes
-from ._family import Block, Family, Schema, register_answer
+from ._block import Block, Schema
+from ._family import Family, register_answer
 
 _LOG_ROOT = float(0.5 * np.log(2 * np.pi))
 _REACH = 0.5  # how far a step of a batch may go: deviations of y, or a logarithm of its variance

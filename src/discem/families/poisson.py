@@ -15,8 +15,9 @@ from ..exceptions import OptionError
 from ..io.column_kinds import ColumnKind, Found, Slot, register_column
 from ..io.rows import DenseRows, dense_rows
 from ..priors import Gamma
+from ._block import Accepts, Block, Schema, Statistics
 from ._distributions import OfCounts
-from ._family import Accepts, Block, Family, Schema, Statistics, register
+from ._family import Family, register
 from ._missing import independent
 
 _LEAST = 1e-12  # the smallest rate of a column
@@ -91,7 +92,7 @@ class PoissonFamily(Family):
         rate, scale = block.values["rate"], _unit(block)[:, None]
         return np.ones(len(rate), dtype=np.int64), False, rate / scale, rate / scale**2
 
-    def told(self, block, found, to_mean, to_spread):
+    def with_answers(self, block, found, to_mean, to_spread):
         (sums, seen), rate, scale = found, block.values["rate"], _unit(block)[:, None]
         return sums + rate * (to_mean / scale + to_spread / scale**2), seen
 

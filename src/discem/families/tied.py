@@ -13,7 +13,8 @@ import numpy as np
 
 from .._arrays import clipped, count_true, namespace_of, segment_sum
 from . import _moments, _wishart
-from ._family import Block, register
+from ._block import Block
+from ._family import register
 from ._given import FARTHEST, inverses, log_units
 from ._patterns import Grouped, Slab, group
 from .normal import NormalFamily, moments, precisions

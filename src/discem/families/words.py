@@ -25,6 +25,7 @@ from ..priors import Dirichlet
 from ..projections import Check
 from ..schedules import constant
 from . import _counts
+from ._block import Accepts, Block, Schema, Step
 from ._documents import (
     Documents,
     column_sums,
@@ -34,7 +35,7 @@ from ._documents import (
     space,
     take_rows,
 )
-from ._family import Accepts, Block, Family, Schema, Step, register
+from ._family import Family, register
 
 _EAGER = 10.0  # a step is so many documents of the start, which is to be outweighed soon
 _QUIET = 0.005  # weight of all unlabelled documents together, beside that of the labelled ones

@@ -110,7 +110,7 @@ class Regression(Mixture):
             for b, block in enumerate(self.blocks[:-1]):
                 size = int(family_of(block).hidden(block)[0].sum())
                 own_slopes = (each[at : at + size] for each in heard)
-                found[b] = family_of(block).told(block, found[b], *own_slopes)
+                found[b] = family_of(block).with_answers(block, found[b], *own_slopes)
                 at += size
         return own, [*found, slope]
 

@@ -14,7 +14,6 @@ import zlib
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from .._checks import check_count, demand
 from .._kinds import savable
 from .sources import STDIN
 
@@ -32,6 +31,8 @@ class Seen(NamedTuple):
 
     def check_numbers(self) -> None:
         """Refuse what no stream can have left; it may come from anywhere."""
+        from .._checks import check_count, demand  # they load NumPy, which commands do later
+
         for name in ("rows", "size", "check"):
             check_count(f"{name} of a file", getattr(self, name))
         demand(isinstance(self.whole, bool), "what was learnt of a file is not said")

@@ -7,6 +7,7 @@ left to sum.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -187,14 +188,17 @@ class Mixture:
 
     def expected(
         self, batch: tuple, posterior: Any, weights: Any, least: float = 0.0
-    ) -> tuple[Any, list[Any]]:
-        """The weights of components, (n, M), and what each block expects of a batch with them."""
+    ) -> tuple[Any, Iterable[Any]]:
+        """The weights of components, (n, M), and what each block expects of a batch with them.
+
+        One after the other, when it is asked for: blocks of words share the memory of their sums.
+        """
         weights = self.spread(weights, posterior)
         pairs = enumerate(zip(self.blocks, batch, strict=True))
-        found = [
+        found = (
             family_of(block).expected(block, part, self.by_column(b, weights), least)
             for b, (block, part) in pairs
-        ]
+        )
         return weights, found
 
     def moved(self, batch: tuple, posterior: Any, weights: Any, moves: Moves) -> tuple[Any, int]:

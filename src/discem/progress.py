@@ -1,66 +1,103 @@
-"""Progress on the terminal: how far, how good, how long still."""
+"""Progress on the terminal: how far, how good, how long still. Others may listen: `discem` logs it.
+
+Python's logger "discem" hears each line at the level INFO, whatever `verbose` is. Where it is set
+to INFO, lines go there, and nothing is printed but the line that moves.
+"""
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 
 from .figures import LOSS, WEIGHT
+
+logger = logging.getLogger("discem")
+_OFTEN, _SELDOM = 0.2, 5.0  # seconds between two looks: of the line that moves, and of lines
+_BAR = 20  # characters
+_WORTH = 1.0  # seconds left that are told
 
 
 class Lines:
     """Lines on the terminal when `verbose`; there is one that moves, if it is a terminal."""
 
     def __init__(self, verbose: int):
-        self.on = bool(verbose)
-        self.moving = self.on and sys.stderr.isatty()
+        self.verbose = int(verbose)
+        self.on = self.verbose > 0 or logger.isEnabledFor(logging.INFO)
+        self.moving = self.verbose > 0 and sys.stderr.isatty()
         self.done = 0
         self.begun = self.shown = time.monotonic()
 
-    def _left(self, share: float) -> float:
-        """Seconds, by those that this share of the work took."""
+    def _left(self, share: float) -> str:
+        """How long still, by what this share of the work took; nothing where it is no time."""
         spent = time.monotonic() - self.begun
-        return spent * (1 - share) / max(share, 1e-9)
+        left = spent * (1 - share) / max(share, 1e-9)
+        return f"  at most {left:.0f} s left" if left >= _WORTH else ""
 
-    def _show(self, text: str, end: str) -> None:
-        clear = "\r\x1b[K" if self.moving else ""
-        print(clear + text, end=end, file=sys.stderr)
-        sys.stderr.flush()
+    def _is_due(self, every: float) -> bool:
+        now = time.monotonic()
+        if now - self.shown < every:
+            return False
+        self.shown = now
+        return True
+
+    def _move(self, text: str) -> None:
+        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+    def _say(self, text: str) -> None:
+        """A line that stays."""
+        if self.moving:
+            self._move("")
+        if logger.isEnabledFor(logging.INFO):
+            logger.info(text)
+        elif self.verbose:
+            print(text, file=sys.stderr, flush=True)
 
 
 class Progress(Lines):
-    """One line per epoch; on a terminal also a line that moves within the epoch."""
+    """One bar while a model is trained, and a line when it is; with `verbose` 2 a line an epoch."""
 
     def __init__(self, verbose: int, epochs: int, rows: int):
         super().__init__(verbose)
         self.epochs, self.n_rows = epochs, max(rows, 1)
+        self.last = ""
 
     def rows(self, done: int, figures) -> None:
-        now = time.monotonic()
-        if not self.moving or now - self.shown < 0.2:
-            return
-        self.shown = now
-        share = (self.done + done / self.n_rows) / self.epochs
-        loss = figures[LOSS] / max(figures[WEIGHT], 1e-300)
-        text = f"epoch {self.done + 1}/{self.epochs}  loss {loss:.5f}"
-        self._show(f"{text}  at most {self._left(share):.0f} s left", "")
+        """So many rows of an epoch are learnt."""
+        if self.moving and self._is_due(_OFTEN):
+            share = (self.done + done / self.n_rows) / self.epochs
+            loss = figures[LOSS] / max(figures[WEIGHT], 1e-300)
+            self._bar(share, f"epoch {self.done + 1}/{self.epochs}  loss {loss:.5f}")
 
     def epoch(self, record: dict[str, float]) -> None:
+        """An epoch has ended."""
         self.done += 1
         if not self.on:
             return
         held = record.get("validation_loss")
-        self._show(
-            f"epoch {self.done}/{self.epochs}  loss {record['loss']:.5f}"
-            f"  accuracy {record['accuracy']:.4f}"
-            + (f"  held out {held:.5f}" if held is not None else "")
-            + f"  at most {self._left(self.done / self.epochs):.0f} s left",
-            "\n",
-        )
+        self.last = f"loss {record['loss']:.5f}  accuracy {record['accuracy']:.4f}"
+        self.last += "" if held is None else f"  held out {held:.5f}"
+        text = f"epoch {self.done}/{self.epochs}  {self.last}"
+        share = self.done / self.epochs
+        if self.verbose > 1:
+            self._say(text + self._left(share))
+        elif self.moving and self._is_due(_OFTEN):
+            self._bar(share, text)
+        elif not self.moving and self._is_due(_SELDOM):
+            self._say(text + self._left(share))
+
+    def _bar(self, share: float, text: str) -> None:
+        full = round(_BAR * share)
+        self._move(f"[{'#' * full}{'.' * (_BAR - full)}] {text}{self._left(share)}")
 
     def close(self) -> None:
-        if self.on and self.done < self.epochs:
-            self._show(f"converged after {self.done} epochs", "\n")
+        """Training has ended."""
+        if not self.on or not self.done:
+            return
+        seconds = time.monotonic() - self.begun
+        end = "converged" if self.done < self.epochs else "all epochs were used"
+        plural = "epoch" if self.done == 1 else "epochs"
+        self._say(f"{self.done} {plural} in {seconds:.1f} s, {end}  {self.last}")
 
 
 class Choosing(Lines):
@@ -76,17 +113,17 @@ class Choosing(Lines):
         self.number += 1
         self._tell()
         if self.moving:
-            self._show(self.told, "")
+            self._move(self.told)
 
     def end(self, best: float) -> None:
         """It was tried; the log-loss of the best one is told."""
         self.done, self.best = self.number, best
         self._tell()
         if self.on:
-            self._show(self.told, "\n")
+            self._say(self.told)
 
     def _tell(self) -> None:
         self.told = f"choice: {self.number} of {max(self.of, self.number)}"
         if self.best is not None:
-            left = self._left(min(self.done / self.of, 1.0))
-            self.told += f", best log-loss {self.best:.4f}, about {left:.0f} s left"
+            left = self._left(min(self.done / self.of, 1.0)).replace("at most", "about").strip()
+            self.told += f", best log-loss {self.best:.4f}" + (f", {left}" if left else "")

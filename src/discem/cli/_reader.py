@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..exceptions import InputError
 from ..io.documents import Labels
-from ..io.seen import Trail
 from ._models import is_regressor, is_table
 from ._screen import Meter, Pace, Warnings, counted, note
 from ._sources import Source
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from ..io.seen import Trail
 
 
 class Batch(ABC):

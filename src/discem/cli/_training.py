@@ -10,7 +10,6 @@ from typing import Any
 from rich.table import Table
 
 from ..exceptions import DiscemError, EngineError, InputError
-from ..io.seen import Trail
 from ._interrupts import Interrupts, Stopped
 from ._models import is_regressor
 from ._reader import Batch, Reader
@@ -68,6 +67,8 @@ class Job:
         """
         noun, reader = self.reader.noun, self.reader
         resumed = self.model.__sklearn_is_fitted__()
+        from ..io.seen import Trail
+
         reader.trail = trail = Trail(self.model.files_ if resumed else {})
         try:
             with Meter(lines=True) as meter:

@@ -17,7 +17,7 @@ from .._checks import NUMBER, demand
 from ..exceptions import InputError, NoNumberError
 from ..families import Accepts
 from ..io.cells import LARGEST, as_floats, first, is_missing, shown
-from ..io.frames import cells_of, columns_of, unmasked
+from ..io.frames import cells_of, check_shape, columns_of, unmasked
 from ..io.labels import (
     ONCE,
     are_same,
@@ -88,6 +88,8 @@ def read_X(estimator, X, accepts: Accepts, fresh: bool) -> tuple[Any, dict[str, 
 def check_X(estimator, X, accepts: Accepts, reset: bool):
     """A float64 matrix (dense, or CSR where sparse ones are accepted) of acceptable values."""
     _check_table(X)
+    if isinstance(X, np.ndarray) and X.ndim == 1:
+        check_shape(X.shape)
     X = _without_objects(estimator, X)
     try:
         X = validate_data(

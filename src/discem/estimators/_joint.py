@@ -199,11 +199,13 @@ class Joint(Adapts, Plots, Named, Shared, _input.Classifier):
             class_prior = class_prior.to_dict()
         if isinstance(class_prior, dict):
             found, others = by_label(class_prior, self.classes_, "class_prior")
-            for label in lacking(found, self.classes_):
-                raise InputError(f"class_prior lacks the class {label!r}")
             for label in others:
                 raise InputError(
-                    f"class_prior has {label!r}, which is no class; there are: {labels[:20]}"
+                    f"class_prior has {label!r}, which is no class; the classes are: {labels[:20]}"
+                )
+            for label in lacking(found, self.classes_):
+                raise InputError(
+                    f"class_prior lacks the class {label!r}; the classes are: {labels[:20]}"
                 )
             class_prior = [found[place] for place in range(len(labels))]
         try:

@@ -43,6 +43,9 @@ def family_of_table(layout: Layout | None = None, covariance: str = "diag") -> F
     return multiply(*(FAMILIES[NUMBERS[covariance] if p == "gaussian" else p] for p in parts))
 
 
+_ENOUGH = 30  # rows that a column names the class of
+
+
 class Encoded(NamedTuple):
     """Rows of a table that were read, and what its columns are."""
 
@@ -169,3 +172,19 @@ def without_each(table: Encoded) -> tuple[Encoded, np.ndarray]:
         for place, j in enumerate(part.columns):
             array[hidden[:, j], place] = -1 if part.is_code else np.nan
     return Encoded(cells, layout), table.there()
+
+
+def renamed_labels(rows: Encoded, codes: np.ndarray) -> list[Any]:
+    """The columns that name the class of each row, one level for each class; codes are of classes.
+
+    Of a few rows any column might do so by chance.
+    """
+    found = []
+    for part, array in zip(rows.layout.parts, rows.cells, strict=True):
+        for level, j in zip(array.T, part.columns, strict=False) if part.is_code else ():
+            known = (level >= 0) & (codes >= 0)
+            pairs = np.unique(np.stack([level[known], codes[known]]), axis=1)
+            levels, classes = (len(np.unique(each)) for each in pairs)
+            if known.sum() >= _ENOUGH and levels == classes == pairs.shape[1] > 1:
+                found.append(rows.layout.columns[j].name)
+    return found

@@ -56,6 +56,7 @@ from ._table_preset import (
     views_of,
     weights_of,
 )
+from ._tables import renamed_labels
 from ._threads import reads, writes
 from ._types import (
     Auto,
@@ -422,6 +423,18 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
         present = None if y.ndim == 2 else plain_labels(_input.find_classes(own))
         return _answers(own, named), present
 
+    def _warn_of_labels_among_columns(self, readings: Readings, y) -> None:
+        """A column that is the label in other words is seldom known when the model is asked."""
+        if y.ndim == 1:
+            codes = _input.encode(y, _input.find_classes(y)).codes
+            for name in renamed_labels(readings.of(DEFAULTS), codes):
+                warn(
+                    f"column {name!r} tells the class of every row: each class has its own level. "
+                    "If it is the label, or is not known before the label, leave it out: "
+                    f"families={{{name!r}: 'ignored'}}",
+                    UserWarning,
+                )
+
     def _warn_of_missing_labels(self, y) -> None:
         if y.ndim == 1:
             missing = _input.missing_labels(y)
@@ -444,6 +457,7 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
         """
         alone = [(self.chosen_, 1.0, self.chosen_["temperature"])]
         y, _ = y
+        self._warn_of_labels_among_columns(readings, y)
         if y.ndim == 2 or not any(
             getattr(self, name) == "auto" for name in (*_CHOSEN, "temperature")
         ):

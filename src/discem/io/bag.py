@@ -36,7 +36,7 @@ _WHOLE_CORPUS = {"min_df": 1, "max_df": 1.0, "max_features": None}  # they need 
 def as_documents(X) -> list[Any]:
     """A list of documents, each a text or a sequence of words; anything else is named."""
     if isinstance(X, str | bytes):
-        raise InputError("Iterable over raw text documents expected, string object received")
+        raise InputError(f"X is one text, {shown(X)}: expected a list of texts, such as [text]")
     if sp.issparse(X) or getattr(getattr(X, "dtype", None), "kind", "O") in "biufc":
         raise InputError("X holds numbers, not documents: for counts of words use MultinomialNB")
     if len(getattr(X, "shape", ())) == 2:  # a column of a table

@@ -168,7 +168,9 @@ def cells_of(y: Any, what: str) -> list[Any] | np.ndarray:
     if hasattr(y, "__array__") or isinstance(y, memoryview):
         return _cells_of_array(np.asarray(y), what)
     if isinstance(y, str | bytes | Mapping | Set) or not isinstance(y, Collection):
-        raise InputError(f"{what} should be a 1d array or a list, got {shown(y)}")
+        raise InputError(
+            f"{what} should be a 1d array or a list, got {shown(y)}: give one cell for each row"
+        )
     return list(y)
 
 

@@ -144,10 +144,11 @@ def _constant(column: Column, n: int) -> np.ndarray | None:
 def restored(column: Column, values: np.ndarray, how: str) -> np.ndarray:
     """Codes and numbers as cells of a column."""
     if column.has_levels and not (how == "mean" and column.counts_as_number):
-        return column.decode((values,), len(values))
+        return column.as_written(column.decode((values,), len(values)))
     if how == "mode" and column.whole:
         values = np.rint(values)
-    return as_times(values, column.kind) if column.kind in ("date", "duration") else values
+    times = column.kind in ("date", "duration")
+    return column.as_written(as_times(values, column.kind) if times else values)
 
 
 def _drawn(encoded: Encoded, answers: list[Given], rng: Any) -> tuple[Cells, np.ndarray]:

@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 from .._checks import check_array, demand
 from .._kinds import savable
 from ..exceptions import EngineError, OptionError
+from ..io.doubts import warn_of_doubts
 from ..io.seen import Seen
 from ..io.tables import Layout, check_table
 from . import _input
@@ -121,6 +122,7 @@ class TablePreset(Answers, Preset):
         table = check_table(X)
         families = self.families
         layout = Layout.learn(table, families) if pieces is None else layout_of(pieces, families)
+        warn_of_doubts(table, layout)
         readings = Readings(table, families, layout)
         y = self._read_answers(y, table.n_rows)
         weights = _input.check_weights(sample_weight, np.empty((table.n_rows, 0)))

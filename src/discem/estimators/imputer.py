@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from .._checks import check_plain, demand
 from .._kinds import savable
 from ..exceptions import OptionError
+from ..io.doubts import warn_of_doubts
 from ..io.frames import check_table
 from ..io.tables import Layout
 from ._impute import check_how, impute
@@ -117,6 +118,7 @@ class TableImputer(Named, Shared, TransformerMixin, BaseEstimator):
                 raise OptionError(f"{name}={getattr(self, name)!r} must be a whole number >= 1")
         table = check_table(X)
         layout = Layout.learn(table, self.families)
+        warn_of_doubts(table, layout)
         rows = Encoded.read(layout, table)
         one_class = np.zeros(table.n_rows, dtype=np.int64)
         rng, mixtures = check_random_state(self.random_state), list[MixtureClassifier]()

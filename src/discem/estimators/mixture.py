@@ -22,6 +22,8 @@ from ..engines import Data
 from ..exceptions import InputError, OptionError, warn
 from ..families import FAMILIES, Family, family_of, gaussian, normal, words
 from ..io.column_kinds import column_names
+from ..io.doubts import warn_of_doubts
+from ..io.frames import check_table
 from ..io.labels import is_kind_of_label, plain_labels
 from ..io.tables import Layout
 from ..models import Mixture, perturbed
@@ -191,8 +193,10 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
         named = self.families
         if not is_table(X, named):
             return X
-        layout = Layout.learn(X, named, self.missing == "informative", 1 if stream else 2)
-        return Encoded(layout.encode(X), layout)
+        table = check_table(X)
+        layout = Layout.learn(table, named, self.missing == "informative", 1 if stream else 2)
+        warn_of_doubts(table, layout)
+        return Encoded(layout.encode(table), layout)
 
     def _read(self, X, family, fresh, grows=False):
         X = self._encoded(X, fresh, False)

@@ -44,6 +44,7 @@ class Content(NamedTuple):
     kind: str  # "number", "bool", "date", "duration" or "level"
     values: np.ndarray  # float64, NaN missing; of kind "level", codes, -1 missing
     levels: Sequence[Any] = ()  # texts or numbers, all of one kind
+    named: bool = False  # whether its library says that the levels are categories
 
     @property
     def missing(self) -> np.ndarray:

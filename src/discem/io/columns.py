@@ -30,6 +30,11 @@ from .column_kinds import (
     distinct,
 )
 from .level_codes import LevelCodes
+from .written import Written, is_known, written
+
+_SENTINELS = (-99.0, -999.0, -9999.0, -99999.0, 999.0, 9999.0, 99999.0, 999999.0)
+_FAR = 3.0  # times the range of all others, and their distance from 0
+_OTHERS = 20  # cells that are needed to tell
 
 
 @savable
@@ -45,10 +50,16 @@ class Column:
     holes: bool = False  # whether cells were missing in the first rows
     span: list[Any] = field(default_factory=list)  # least and largest cell of the first rows
     whole: bool = False  # whether these were whole numbers, or whole days
+    written: list[str] = field(default_factory=list)  # of texts: the fields of `Written`
+    sentinels: list[float] = field(default_factory=list)  # numbers that stand for missing cells
 
     @classmethod
     def learn(cls, name: str | int, content: Content, family: str, rare: int) -> Column:
         """Decide what a column is, of the family that is given if it is not "auto"."""
+        how = _written_in(content, family)
+        content = content if how is None else how.read(content)
+        sentinels = sentinels_of(content) if family == "auto" else []
+        content = _without(content, sentinels)
         missing = content.missing
         if missing.all():
             return cls(name, IGNORED, "all missing", "number", [])
@@ -57,6 +68,8 @@ class Column:
         if family == "auto":
             family, found = _recognised(sample)
             why, levels = found.why, found.levels
+            why += f"; {how.told}" if how is not None else ""
+            why += f"; {listed(sentinels)} is missing" if sentinels else ""
         else:
             given = COLUMN_KINDS[family]
             _refuse_cells(content, given, sample.where)
@@ -64,7 +77,9 @@ class Column:
         coded = content.kind == "level" and (family == IGNORED or COLUMN_KINDS[family].has_levels)
         kind = content.kind if content.kind != "level" or coded else "number"
         span, whole = _range(seen)
-        return cls(name, family, why, kind, levels, bool(missing.any()), span, whole)
+        found_holes = bool(missing.any())
+        how_fields = [] if how is None else [*how]
+        return cls(name, family, why, kind, levels, found_holes, span, whole, how_fields, sentinels)
 
     def with_levels(self, counts: dict[Any, int], rare: int) -> Column:
         """The same column, with the levels that are not rare of those counted elsewhere, too."""
@@ -106,11 +121,35 @@ class Column:
 
     # --- cells ------------------------------------------------------------------------------------
 
+    @property
+    def _how(self) -> Written | None:
+        """How its numbers or dates are written, where they are texts."""
+        return Written(*self.written) if self.written else None
+
+    def read(self, content: Content) -> Content:
+        """Cells as the column means them: of texts, what they say; sentinels are missing."""
+        how = self._how
+        if how is None and content.is_text and self.kind in ("number", "date"):
+            how = written(content.levels)  # the first rows had no texts
+            how = how if how is not None and how.kind == self.kind else None
+        return _without(content if how is None else how.read(content), self.sentinels)
+
+    def as_written(self, values: np.ndarray) -> np.ndarray:
+        """Cells as the first rows had them: texts, where these were."""
+        how = self._how
+        if how is None:
+            return values
+        if values.dtype.kind == "M":
+            days = (values - np.datetime64(0, "us")) / np.timedelta64(1, "D")
+            return how.write(np.where(np.isnat(values), np.nan, days))
+        return how.write(np.array([np.nan if v is None else v for v in values], dtype=np.float64))
+
     def encode(self, content: Content) -> tuple[tuple[np.ndarray, ...], bool]:
         """What goes into each of the slots, and whether some cells have no probability."""
         kind = self.of_kind
         if kind is None:
             return (), False
+        content = self.read(content)
         self._refuse_other_kinds(content)
         if kind.has_levels:
             return (self._codes.of(content),), False
@@ -144,6 +183,7 @@ class Column:
 
     def unknown(self, content: Content) -> list[Any]:
         """The levels of cells that have no code as yet, in order."""
+        content = self.read(content)
         self._refuse_other_kinds(content)
         codes = self._codes
         if content.kind == "level" and codes.lookup(content.levels)[:-1].min(initial=0) == 0:
@@ -192,6 +232,7 @@ class Column:
         demand(isinstance(levels, list), f"{what} has no levels")
         demand(isinstance(self.whole, bool), f"{what} has no word on whole numbers")
         self._check_span(what)
+        self._check_texts(what)
         if not self.has_levels:
             demand(not levels, f"{what} has levels, and its family has none")
             coded = self.kind == "level" and self.family != IGNORED
@@ -207,6 +248,16 @@ class Column:
         two = self.family != "bernoulli" or len(levels) == 2
         demand(two, f"{what} has {len(levels)} levels, not two")
 
+    def _check_texts(self, what: str) -> None:
+        """Refuse a way to write numbers or dates, or sentinels, that there cannot be."""
+        known = self.written == [] or (
+            isinstance(self.written, list) and len(self.written) == 2 and is_known(*self.written)
+        )
+        demand(known, f"{what} is written in no known way")
+        numbers = isinstance(self.sentinels, list)
+        numbers = numbers and all(isinstance(each, NUMBER) for each in self.sentinels)
+        demand(numbers, f"{what} has sentinels that are no numbers")
+
     def _check_span(self, what: str) -> None:
         """Refuse a range that cells cannot have had."""
         span = self.span
@@ -215,6 +266,43 @@ class Column:
             numbers = all(isinstance(cell, NUMBER) for cell in span)
             good = numbers and -LARGEST <= span[0] <= span[1] <= LARGEST
             demand(good, f"{what} has a range that is none")
+
+
+def _written_in(content: Content, family: str) -> Written | None:
+    """How numbers or dates are written in a column of texts that need not be categories."""
+    may = family == "auto" or (family != IGNORED and not COLUMN_KINDS[family].has_levels)
+    if not may or content.named or not content.is_text:
+        return None
+    return written(content.levels)
+
+
+def _without(content: Content, sentinels: list[float]) -> Content:
+    """The same cells, of which some stand for missing ones."""
+    if not sentinels or content.kind != "number":
+        return content
+    gone = np.isin(content.values, sentinels)
+    return (
+        content._replace(values=np.where(gone, np.nan, content.values)) if gone.any() else content
+    )
+
+
+def sentinels_of(content: Content) -> list[float]:
+    """Numbers such as -999 that several cells have and that stand far outside all others."""
+    if content.kind != "number":
+        return []
+    candidates = [each for each in _SENTINELS if np.count_nonzero(content.values == each) > 1]
+    if not candidates:
+        return []
+    others = content.values[~np.isnan(content.values) & ~np.isin(content.values, candidates)]
+    if len(others) < _OTHERS:
+        return []
+    low, high = float(others.min()), float(others.max())
+    width = max(high - low, abs(high), abs(low))
+    return [v for v in candidates if max(low - v, v - high) > _FAR * width]
+
+
+def listed(values: list[float]) -> str:
+    return " and ".join(f"{value:g}" for value in values)
 
 
 def place(name: str | int) -> str:

@@ -283,7 +283,8 @@ def _read_pandas(column: Any, where: str) -> Content:
 
     dtype = column.dtype
     if isinstance(dtype, pd.CategoricalDtype):
-        return read_levels(column.array.codes, dtype.categories.tolist(), where)
+        levels = dtype.categories.tolist()
+        return read_levels(column.array.codes, levels, where)._replace(named=True)
     if isinstance(dtype, pd.StringDtype) or (
         dtype == np.dtype(object) and pd.api.types.infer_dtype(column) == "string"
     ):
@@ -320,14 +321,16 @@ def _read_polars(column: Any, where: str) -> Content:
         column = column.cast(pl.Enum(column.unique().drop_nulls()))
     if dtype in (pl.String, pl.Enum):
         codes = column.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
-        return read_levels(codes, column.dtype.categories.to_list(), where)
+        content = read_levels(codes, column.dtype.categories.to_list(), where)
+        return content._replace(named=dtype == pl.Enum)
     if dtype == pl.Categorical:  # all of them share their codes: look at those that are here
         levels = column.unique().drop_nulls()
         place = levels.to_physical().cast(pl.Int64).to_numpy()
         lookup = np.full(place.max(initial=-1) + 2, -1)
         lookup[place] = np.arange(len(place))
         codes = column.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
-        return read_levels(lookup[codes], levels.cast(pl.String).to_list(), where)
+        content = read_levels(lookup[codes], levels.cast(pl.String).to_list(), where)
+        return content._replace(named=True)
     if str(dtype) in ("Int128", "UInt128"):  # NumPy has none
         return read_objects(column.to_list(), where)
     if dtype.is_integer():
@@ -356,7 +359,8 @@ def _read_arrow(column: Any, where: str) -> Content:
     if isinstance(column, pa.ChunkedArray):
         column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     if isinstance(column, pa.DictionaryArray):
-        return _read_arrow_levels(column, where)
+        named = pa.types.is_dictionary(dtype)
+        return _read_arrow_levels(column, where)._replace(named=named)
     if kind.is_integer(dtype) and column.null_count:
         missing = column.is_null().to_numpy(zero_copy_only=False)
         return read_integers(column.fill_null(0).to_numpy(), missing)

@@ -491,6 +491,6 @@ def table_of(contents: dict[str, Content]) -> ReadTable:
 
 def kind_of(column: Column) -> str:
     """What the cells of a column must be that a model knows, see `read_texts`."""
-    if column.is_text:
+    if column.is_text or column.written:
         return "level"
     return "whole" if column.kind == "level" else column.kind

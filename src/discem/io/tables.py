@@ -164,7 +164,7 @@ class Layout:
         for column in self.columns:
             counts, holes = seen.columns.get(column.name, ({}, True))
             column = replace(column, holes=column.holes or holes)
-            if column.grows and counts is not None:
+            if column.grows and counts is not None and not column.written:
                 column = column.with_levels(counts, rare)
             columns.append(column)
         return replace(self, columns=columns)
@@ -275,7 +275,7 @@ class Layout:
             content = nothing if source is None else table.content(source)
             vectors, wrong = column.encode(content)
             if self._tells_missing(column):
-                vectors = (*vectors, content.missing)
+                vectors = (*vectors, column.read(content).missing)
             for (part, at), vector in zip(slots, vectors, strict=True):
                 cells[part][:, at] = vector
             if wrong:
@@ -366,7 +366,7 @@ class Layout:
         columns = []
         for column, slots in zip(self.columns, self.slots, strict=True):
             vectors = tuple(cells[part][:, place] for part, place in slots)
-            values = column.decode(vectors[: len(column.slots)], cells.n_rows)
+            values = column.as_written(column.decode(vectors[: len(column.slots)], cells.n_rows))
             if self._tells_missing(column):
                 values[vectors[-1] == 1] = None  # NaN and NaT, where it is of such
             columns.append(values)

@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_table import FIXED, GIVEN, made
 
 import discem
-from discem import MixtureClassifier, TableClassifier, TableImputer
+from discem import GaussianNB, MixtureClassifier, NaiveBayes, TableClassifier, TableImputer
 from discem.estimators._impute import distribution
 from discem.estimators._tables import Encoded
 from discem.exceptions import InputError, OptionError
@@ -317,6 +317,40 @@ def test_streams_know_what_is_usual():
     model.partial_fit(X[5500:], y[5500:])
     assert model.outliers(fresh, 0.05).mean() < 0.2
     assert len(model._fitted.usual.scores) <= 3000
+
+
+@pytest.mark.parametrize("Model", [NaiveBayes, MixtureClassifier])
+def test_every_mixture_of_a_table_answers(Model, table):
+    X, y = table
+    model = Model(families=GIVEN, loss="nll", max_iter=5, random_state=0).fit(X, y)
+    check_filled(X, model.impute(X, y, how="draw", random_state=0), "draw")
+    drawn, labels = model.sample(50, random_state=0, y="cedar", given={"town": "bree"})
+    assert set(labels) == {"cedar"}
+    assert set(drawn["town"]) == {"bree"}
+    plain, _ = model.sample(50, random_state=0)
+    assert list(plain) == list(X)
+    towns = model.distribution("town", {"size": 4.0})
+    np.testing.assert_allclose(sum(towns.values()), 1.0)
+    low, high = (model.distribution("size", y=label).mean for label in ("ash", "cedar"))
+    assert high > low + 2.0
+    usual, strange = X[:200], X[200:].assign(price=X["price"][200:] * 1e3)
+    assert model.outliers(X[200:], 0.05, usual).mean() < 0.15
+    assert model.outliers(strange, 0.05, usual)[strange["price"].notna()].mean() > 0.9
+    why = model.strangeness(strange, usual).argmax(axis=1)
+    assert np.mean(why[strange["price"].notna()] == list(X).index("price")) > 0.9
+    with pytest.raises(AttributeError, match="usual"):
+        model.outliers(X)
+
+
+def test_models_of_arrays_know_outliers():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(600, 3)), np.arange(600) % 2
+    model = GaussianNB(loss="nll").fit(X[:300], y[:300])
+    fresh = rng.normal(size=(2000, 3))
+    assert 0.02 < model.outliers(fresh, 0.05, usual=X[300:]).mean() < 0.1
+    assert model.outliers(fresh + 9.0, 0.05, usual=X[300:]).all()
+    with pytest.raises(OptionError, match="array of numbers"):
+        MixtureClassifier().fit(X, y).impute(X)
 
 
 def test_files(table, model, imputer, tmp_path):

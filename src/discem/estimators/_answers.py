@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -19,24 +19,24 @@ from . import _input
 from ._distributions import Distribution
 from ._impute import check_how, distribution, draw, impute
 from ._lazy import by_partition
-from ._options import check_share, is_count
-from ._strange import Usual, surprises
+from ._options import is_count
+from ._strange import Doubts, Usual, surprises, typical
 from ._tables import Encoded
 from ._threads import reads
 from ._types import Labels, RandomState, Table
-from .mixture import MixtureClassifier
+
+if TYPE_CHECKING:
+    from .mixture import MixtureClassifier
 
 
-class Answers:
+class Answers(Doubts):
     """Questions to the density of a table."""
 
-    _fitted: Any
     classes_: np.ndarray
 
     def _joint(self) -> MixtureClassifier:
-        """The model that is asked: the density, or the one that classifies if there is none."""
-        check_is_fitted(self)
-        return self._fitted.density or self._fitted.model
+        """The mixture that is asked."""
+        raise NotImplementedError
 
     # --- cells ------------------------------------------------------------------------------------
 
@@ -183,37 +183,8 @@ class Answers:
 
     # --- doubts -----------------------------------------------------------------------------------
 
-    @by_partition()
     @reads
-    def score_samples(self, X: Table) -> np.ndarray:
-        """``ln p(x)`` of each row: low for rows unlike those of the training.
-
-        It is that of `density_`, or of the model that classifies where there is none.
-        """
-        return self._joint().score_samples(X)
-
-    @reads
-    def outliers(self, X: Table, rate: float = 0.01) -> np.ndarray:
-        """Which rows are unlike those of the training.
-
-        The threshold is that of rows which were held out: about a share `rate` of rows like those
-        of the training is below it. It takes about ``1 / rate`` rows in `fit` to be exact.
-
-        Parameters
-        ----------
-        X : table
-        rate : float, default=0.01
-            The share of usual rows that may be called outliers. A larger one finds more.
-
-        Returns
-        -------
-        array of bool, of shape (n_samples,)
-        """
-        check_share("rate", rate)
-        return self.score_samples(X) < self._usual().threshold(rate)
-
-    @reads
-    def strangeness(self, X: Table) -> np.ndarray:
+    def strangeness(self, X: Table, usual: Table | None = None) -> np.ndarray:
         """How much stranger than usual each cell is, given the other cells of its row.
 
         It is ``-ln p(cell | the other cells)``, in nats, minus what that is on average for the
@@ -223,18 +194,42 @@ class Answers:
         Parameters
         ----------
         X : table
+        usual : table, optional
+            Rows that are usual and were not trained on, where `fit` held nothing out.
 
         Returns
         -------
         array of shape (n_samples, n_features)
             0 for missing cells.
         """
-        model, usual = self._joint(), self._usual()
-        found = surprises(model, Encoded.read(model.layout_, X)) - usual.by_column
-        return np.nan_to_num(found)
+        model = self._joint()
+        found = surprises(model, Encoded.read(model.layout_, X))
+        if usual is None:
+            return np.nan_to_num(found - self._usual().by_column)
+        return np.nan_to_num(found - typical(surprises(model, Encoded.read(model.layout_, usual))))
+
+
+class DensityAnswers(Answers):
+    """Those of an estimator that has a density beside what it was trained for."""
+
+    _fitted: Any
+
+    def _joint(self) -> MixtureClassifier:
+        """The density, or the model itself if there is none."""
+        check_is_fitted(self)
+        return self._fitted.density or self._fitted.model
 
     def _usual(self) -> Usual:
         check_is_fitted(self)
         if self._fitted.usual is None:
             raise AttributeError("nothing was held out: use fit or more batches, with density=True")
         return self._fitted.usual
+
+    @by_partition()
+    @reads
+    def score_samples(self, X: Table) -> np.ndarray:
+        """``ln p(x)`` of each row: low for rows unlike those of the training.
+
+        It is that of `density_`, or of the model that classifies where there is none.
+        """
+        return self._joint().score_samples(X)

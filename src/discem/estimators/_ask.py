@@ -10,7 +10,7 @@ from ..exceptions import OptionError
 from ..families._distributions import OfColumn, OfLevels
 from ..io.column_kinds import IGNORED
 from ..io.frames import check_table, plain_name
-from ._answers import Answers
+from ._answers import DensityAnswers
 from ._impute import distributions, restored
 from ._threads import reads
 from ._types import Table
@@ -19,7 +19,7 @@ _LEVELS = 32  # of a column, the most probable ones
 _QUANTILES = 9  # of a column of numbers
 
 
-class Asks(Answers):
+class Asks(DensityAnswers):
     """Questions for more cells."""
 
     @reads

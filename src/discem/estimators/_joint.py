@@ -26,6 +26,7 @@ from ._options import Named
 from ._plots import Plots
 from ._runs import LabelRuns
 from ._shift import Adapts
+from ._strange import Doubts
 from ._threads import Shared, reads, writes
 from ._types import Labels, RandomState, Table, Weights
 
@@ -44,7 +45,7 @@ class LinearForm(NamedTuple):
         return self.statistics(X) @ self.coef_.T + self.intercept_
 
 
-class Joint(Adapts, Plots, Named, Shared, _input.Classifier):
+class Joint(Adapts, Doubts, Plots, Named, Shared, _input.Classifier):
     """Prediction, densities, samples, and changes of mind that need no training."""
 
     classes_: np.ndarray

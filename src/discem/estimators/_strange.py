@@ -11,7 +11,9 @@ from scipy.special import logsumexp
 
 from .._checks import check_array, demand
 from .._kinds import savable
+from ._options import check_share
 from ._tables import Encoded, without_each
+from ._threads import reads
 
 _FOLDS = 5
 _ENOUGH = 5000  # rows of which one fold is enough
@@ -53,8 +55,7 @@ class Usual:
             cells.append(surprises(density, rows.take(held[:some])))
         found, seen = np.sort(np.concatenate(scores)), np.concatenate(cells)
         places = np.unique(np.linspace(0, len(found) - 1, min(len(found), _KEPT)).astype(int))
-        counts = (~np.isnan(seen)).sum(axis=0)
-        return cls(found[places], np.nansum(seen, axis=0) / np.maximum(counts, 1))
+        return cls(found[places], typical(seen))
 
     @classmethod
     def in_passing(cls, known: Usual | None, density: Any, rows: Encoded) -> Usual | None:
@@ -68,7 +69,7 @@ class Usual:
         some = rows.take(slice(max(_CELLS_OF_A_BATCH // rows.shape[1] ** 2, 1)))
         cells = surprises(density, some)
         counts = (~np.isnan(cells)).sum(axis=0)
-        by_column = np.nansum(cells, axis=0) / np.maximum(counts, 1)
+        by_column = typical(cells)
         if known is not None:
             left = max(_RECENT - n, 0)
             rng = np.random.RandomState(int(density._seen) % 2**31)
@@ -104,3 +105,44 @@ def surprises(density: Any, rows: Encoded) -> np.ndarray:
         scores = scores.reshape(rows.shape[1] + 1, -1).T
         found.append(np.where(there, scores[:, :-1] - scores[:, -1:], np.nan))
     return np.concatenate(found)
+
+
+def typical(found: np.ndarray) -> np.ndarray:
+    """The mean of each column, of cells that are there; 0 if there are none."""
+    counts = (~np.isnan(found)).sum(axis=0)
+    return np.nansum(found, axis=0) / np.maximum(counts, 1)
+
+
+class Doubts:
+    """Estimators that know ln p(x), and so rows that are unlike those of the training."""
+
+    def _usual(self) -> Usual:
+        """What the model says of rows that it was not trained on."""
+        raise AttributeError("nothing was held out: give `usual` rows that were not trained on")
+
+    @reads
+    def outliers(self, X: Any, rate: float = 0.01, usual: Any = None) -> np.ndarray:
+        """Which rows are unlike those of the training.
+
+        The threshold is that of rows which were held out: about a share `rate` of rows like those
+        of the training is below it. It takes about ``1 / rate`` such rows to be exact.
+
+        Parameters
+        ----------
+        X : as for `predict`
+        rate : float, default=0.01
+            The share of usual rows that may be called outliers. A larger one finds more.
+        usual : like X, optional
+            Rows that are usual and were not trained on. Only `fit` of estimators of tables that
+            have a `density_`, and their streams, hold rows out by themselves.
+
+        Returns
+        -------
+        array of bool, of shape (n_samples,)
+        """
+        check_share("rate", rate)
+        me: Any = self
+        if usual is None:
+            return me.score_samples(X) < self._usual().threshold(rate)
+        known = Usual(np.sort(me.score_samples(usual)), np.empty(0))
+        return me.score_samples(X) < known.threshold(rate)

@@ -20,7 +20,7 @@ from ..io.doubts import warn_of_doubts
 from ..io.seen import Seen
 from ..io.tables import Layout, check_table
 from . import _input
-from ._answers import Answers
+from ._answers import DensityAnswers
 from ._average import Member
 from ._candidates import DEFAULTS, HIDDEN, Readings
 from ._choice import Choice, Chooser, Options, Result
@@ -73,7 +73,7 @@ class FittedTable:
         return self.model is not None and self.model.__sklearn_is_fitted__()
 
 
-class TablePreset(Answers, Preset):
+class TablePreset(DensityAnswers, Preset):
     """A table in, answers out: nothing to tune."""
 
     _roles: ClassVar = ("target", "id")

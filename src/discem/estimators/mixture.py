@@ -30,6 +30,7 @@ from ..models import Mixture, perturbed
 from ..schedules import held
 from ..training import train
 from . import _input
+from ._answers import Answers
 from ._base import Batch, GenerativeClassifier
 from ._by_label import by_label, lacking, some_of
 from ._choice import Choice, Chooser, Mark, Options, check_choice, of_all_classes
@@ -61,7 +62,7 @@ _DEAD = 0.01  # of an even share: a component with less takes no part
 @savable
 @documented
 @with_options
-class MixtureClassifier(ExplainsRows, GenerativeClassifier):
+class MixtureClassifier(Answers, ExplainsRows, GenerativeClassifier):
     """A mixture of naive Bayes models inside each class, trained under NLL, NCLL or hinge.
 
     p(x | y) is a sum over components, each a product of distributions of the columns (normal,
@@ -468,6 +469,23 @@ class MixtureClassifier(ExplainsRows, GenerativeClassifier):
     def predict_component(self, X: Table) -> np.ndarray:
         """The most probable component of each row, by its place in `weights_`."""
         return self.responsibilities(X).argmax(axis=1)
+
+    def _joint(self):
+        check_is_fitted(self)
+        if not hasattr(self, "layout_"):
+            raise OptionError(
+                "the model was fitted to an array of numbers, whose cells cannot be asked for: fit "
+                'it to a data frame, or with families="auto" and dicts'
+            )
+        return self
+
+    @reads
+    def sample(self, n_samples=1, random_state=None, *, y=None, given=None):
+        if y is None and given is None:
+            return GenerativeClassifier.sample(self, n_samples, random_state)
+        return super().sample(n_samples, random_state, y=y, given=given)
+
+    sample.__doc__ = Answers.sample.__doc__
 
     def _code(self) -> np.ndarray:
         """The class of each component, by its place."""

@@ -315,7 +315,8 @@ def test_objects_are_looked_at():
         assert the_cells(column).codes[:, 0].tolist() == [1, 0, -1]
         column = pd.Series([datetime(1970, 1, 1), missing, datetime(1970, 1, 2)], dtype=object)
         np.testing.assert_array_equal(the_cells(column).numbers[:, 0], [0, np.nan, 1])
-    assert learn_one(["1", "2", "10"], rare=1).levels == ["1", "10", "2"]  # text it stays
+    assert learn_one(["1", "2", "b"], rare=1).levels == ["1", "2", "b"]
+    assert learn_one(["01", "02", "10"], rare=1).levels == ["01", "02", "10"]  # codes
 
 
 def test_a_level_is_the_same_number_in_any_type():
@@ -363,7 +364,7 @@ def test_large_whole_numbers_are_names():
     "learnt, later, message",
     [
         (COLUMNS["gaussian"], ["a"], "column 'x' held numbers .* now it holds text, as 'a'"),
-        (COLUMNS["categorical"], [None, "2"], "held numbers .* holds text, as '2' in row 1"),
+        (COLUMNS["categorical"], [None, "b"], "held numbers .* holds text, as 'b' in row 1"),
         (TEXT, [None, 2], "held text .* now it holds numbers, as 2 in row 1"),
         (TEXT, [True], "held text .* holds booleans, as True in row 0"),
         (TEXT, pd.to_datetime(["2020-01-01"]), "held text .* holds dates"),

@@ -312,6 +312,8 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
         self._fitted.scaling = Scaling.learn(
             log_proba_of(members, rows), codes[some], self.class_frequency_
         )
+        if len(self.classes_) < 2:
+            return
         few = slice(min(_EXPLAINED, _LARGEST // len(readings.layout.columns) ** 2 + 1))
         told = explained(members, [own.take(few) for own in rows]).importances()
         self._fitted.importances = [each for each in told if each.column != REST]

@@ -3,7 +3,7 @@
 1. accuracy: `MultinomialNB(loss="ncll")` and `TextClassifier()` on text, in as many parts as are
    asked for, beside one thread; the difference in points and the ratio of log-losses, means over
    seeds. `parts` is in how many the rows of an epoch are learnt, of the most that are allowed:
-   small ones are learnt together. With `--dask` the parts are those of workers.
+   small ones are learnt together, but for `--real`. With `--dask` the parts are those of workers.
 2. speed: an epoch on several threads, beside as many one-thread fits at the same time in processes
    of their own. That is what the machine can give; the last column is the share of it that threads
    reach.
@@ -15,6 +15,7 @@
 
     python benchmarks/engines.py --data DIR
     python benchmarks/engines.py --accuracy --dask --sets r52 20ng --seeds 1 --data DIR
+    python benchmarks/engines.py --accuracy --real --sets r52 20ng --seeds 1 --data DIR
     python benchmarks/engines.py --speed --jobs 2 --data DIR
     python benchmarks/engines.py --large --jobs 1 2 4 8 16 --json large.json
     python benchmarks/engines.py --ways --documents 200000 --jobs 2
@@ -273,9 +274,12 @@ def main() -> None:
     parser.add_argument("--large", action="store_true", help="synthetic documents, and no more")
     parser.add_argument("--ways", action="store_true", help="each way to train, once")
     parser.add_argument("--dask", action="store_true", help="workers of dask, not threads")
+    parser.add_argument("--real", action="store_true", help="as many parts, however few their rows")
     parser.add_argument("--quick", action="store_true", help="see whether it runs")
     parser.add_argument("--json", help="where to write all numbers")
     options = parser.parse_args()
+    if options.real:
+        Threads.parts = lambda self, state, rows, n_rows: self.n_jobs  # type: ignore[method-assign]
     found: dict[str, Any] = {}
     asked = (options.speed, options.large, options.quick, options.dask, options.ways)
     if options.accuracy or not any(asked):

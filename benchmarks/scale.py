@@ -39,7 +39,12 @@ CHUNK = 5000  # documents that are drawn at a time
 
 
 def zipf(
-    documents: int, classes: int, vocabulary: int, seed: int = 0, shift: np.ndarray | None = None
+    documents: int,
+    classes: int,
+    vocabulary: int,
+    seed: int = 0,
+    shift: np.ndarray | None = None,
+    length: int = LENGTH,
 ) -> tuple[Any, np.ndarray]:
     """A CSR matrix of counts (float64, int32 indices), filled in place, and labels.
 
@@ -50,7 +55,7 @@ def zipf(
     law = np.cumsum(1.0 / np.arange(1, vocabulary + 1))
     law /= law[-1]
     shift = rng.integers(vocabulary, size=classes) if shift is None else shift
-    lengths = rng.poisson(LENGTH, size=documents)
+    lengths = rng.poisson(length, size=documents)
     room = int(
         lengths.sum()
     )  # more than is stored, as words repeat; what is not used costs nothing

@@ -204,6 +204,17 @@ def test_a_process_answers_or_says_why_not(benchmarks):
         in_process(sum, range(10**10), limit=0.2)
 
 
+def test_cost_is_found_for_every_size(tmp_path):
+    out = tmp_path / "cost.json"
+    printed = run("cost.py", "--quick", "--json", out)
+    written = json.loads(out.read_text())["results"]
+    for title, found in written.items():
+        assert title in printed
+        assert all(value >= 0.0 for value in found["constants"].values())
+        assert any(row["fit"] for row in found["rows"])
+        assert any(not row["fit"] and row["formula"] > 0.0 for row in found["rows"])
+
+
 def test_streams_writes_costs_and_orders(tmp_path):
     out = tmp_path / "streams.json"
     printed = run("streams.py", "--calls", 8, "--json", out)

@@ -231,6 +231,23 @@ def test_a_handful_of_kills_leaves_whole_models_and_nothing_else():
     assert [(row[0], row[2]) for row in rows] == [("fit", "0"), ("stream", "0"), ("save", "0")]
 
 
+# --- regression.py --------------------------------------------------------------------------------
+
+
+def test_regression_writes_figures_by_share(tmp_path):
+    pytest.importorskip("pandas")
+    out = tmp_path / "a.json"
+    options = ["--sets", "sklearn diabetes", "--folds", 1, "--methods", "discem, one*", "ridge"]
+    printed = run("regression.py", *options, "--json", out)
+    found = json.loads(out.read_text())["results"]["sklearn diabetes"]
+    assert [*found] == ["discem, one model", "ridge"]
+    for method, record in found.items():
+        assert method in printed and record["fit"] > 0
+        assert len(record["rmse"]) == len(record["nll"]) == len(record["cover"]) == 4
+        assert 0.6 < record["rmse"][0] < record["rmse"][-1] < 1.0
+        assert 0.8 < record["cover"][0] < 1.0
+
+
 # --- tables.py ------------------------------------------------------------------------------------
 
 

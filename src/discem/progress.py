@@ -75,7 +75,9 @@ class Progress(Lines):
         if not self.on:
             return
         held = record.get("validation_loss")
-        self.last = f"loss {record['loss']:.5f}  accuracy {record['accuracy']:.4f}"
+        self.last = f"loss {record['loss']:.5f}"
+        if "accuracy" in record:  # answers may be numbers
+            self.last += f"  accuracy {record['accuracy']:.4f}"
         self.last += "" if held is None else f"  held out {held:.5f}"
         text = f"epoch {self.done}/{self.epochs}  {self.last}"
         share = self.done / self.epochs

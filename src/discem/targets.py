@@ -27,6 +27,11 @@ class Targets(NamedTuple):
     share: np.ndarray  # (n, K) of rows that are in a set or shared; (0, 0) if there are none
 
     @property
+    def has_classes(self) -> bool:
+        """Whether an answer can be right or wrong."""
+        return True
+
+    @property
     def plain(self) -> bool:
         """Whether every row has one label or none."""
         return not self.share.shape[0]
@@ -135,6 +140,11 @@ class Numbers(NamedTuple):
     """
 
     codes: np.ndarray  # (n,) 0 where there is a number, UNLABELLED where there is none
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether an answer can be right or wrong."""
+        return False
 
     @property
     def certain(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._checks import demand
+from .._kinds import savable
 from ..exceptions import InputError
 from ..io.frames import check_table, make_table
 from ..io.rows import Rows
@@ -21,13 +24,40 @@ from ._impute import draw
 from ._lazy import by_partition
 from ._planes import Normals
 from ._predicted import PredictedNumbers
-from ._responses import read_numbers
-from ._table_preset import TablePreset
+from ._responses import Response, read_numbers
+from ._table_preset import FittedTable, TablePreset
 from ._tables import Encoded, hidden_in
 from ._threads import reads
 from ._types import Labels, RandomState, RegressorMixin, Table, Weights
 
 _AT_ONCE = 1 << 21  # numbers to keep at a time
+
+
+@savable
+@dataclass
+class FittedNumbers(FittedTable):
+    """All that fitting makes of a `TableRegressor`."""
+
+    responses: list[Response] = field(default_factory=list)  # of each answer
+    names: list[Any] = field(default_factory=list)  # of the columns of y, where it was a frame
+    flat: bool = True  # whether y was a vector
+
+    def check(self) -> None:
+        """Refuse what training cannot have left; it may come from anywhere."""
+        demand(isinstance(self.responses, list) and self.responses, "it has no answers")
+        q = len(self.responses)
+        for response in self.responses:
+            demand(isinstance(response, Response), "it does not know what its answers are")
+            response.check()
+        columns = [column.name for column in self.model.layout_.columns]
+        for model, _ in self.members:
+            demand(len(model.learner_.state.answer.mass) == q, "its models have other answers")
+            own = [column.name for column in model.layout_.columns]
+            demand(own == columns, "its models are of different columns")
+        demand(isinstance(self.flat, bool) and (q == 1 or not self.flat), "y had no shape")
+        named = isinstance(self.names, list) and len(self.names) in (0, q)
+        plain = named and all(isinstance(name, str | int) for name in self.names)
+        demand(plain, "its answers have no names")
 
 
 class NumberAnswers(RegressorMixin, TablePreset):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -23,7 +22,7 @@ from ._average import Member, best_of, check_members
 from ._candidates import HIDDEN, Readings
 from ._choice import Chooser, Options, less_surprised
 from ._folds import Split, splits
-from ._number_answers import NumberAnswers
+from ._number_answers import FittedNumbers, NumberAnswers
 from ._number_choice import (
     DEFAULTS,
     MOST_TRIED,
@@ -39,7 +38,7 @@ from ._pieces import spreads
 from ._planes import PlanesModel
 from ._responses import TARGETS, Given, Response, read_numbers
 from ._strange import Usual
-from ._table_preset import FittedTable, sizes_of_density, views_of, weights_of
+from ._table_preset import sizes_of_density, views_of, weights_of
 from ._tables import Encoded
 from ._threads import writes
 from ._types import Auto, Callback, EngineOption, Families, Labels, RandomState, Table, Weights
@@ -49,16 +48,6 @@ _FOLDED, _FOLDS = 4000, 4  # rows, up to which all of them are judged by, in fol
 _MOST = 8  # models that are averaged
 _STEPS = 30  # with which the other defaults were measured
 _KEPT = 0.7  # of the rows, at least, that a model of a part has seen, to be one of them
-
-
-@savable
-@dataclass
-class FittedNumbers(FittedTable):
-    """All that fitting makes of a `TableRegressor`."""
-
-    responses: list[Response] = field(default_factory=list)  # of each answer
-    names: list[Any] = field(default_factory=list)  # of the columns of y, where it was a frame
-    flat: bool = True  # whether y was a vector
 
 
 @savable
@@ -181,20 +170,7 @@ class TableRegressor(NumberAnswers):
         fitted = self._fitted
         demand(isinstance(fitted, FittedNumbers), "it is not fitted")
         check_members(fitted.members, PlanesModel)
-        demand(isinstance(fitted.responses, list) and fitted.responses, "it has no answers")
-        q = len(fitted.responses)
-        for response in fitted.responses:
-            demand(isinstance(response, Response), "it does not know what its answers are")
-            response.check()
-        columns = [column.name for column in self.model_.layout_.columns]
-        for model, _ in fitted.members:
-            demand(len(model.learner_.state.answer.mass) == q, "its models have other answers")
-            own = [column.name for column in model.layout_.columns]
-            demand(own == columns, "its models are of different columns")
-        demand(isinstance(fitted.flat, bool) and (q == 1 or not fitted.flat), "y had no shape")
-        named = isinstance(fitted.names, list) and len(fitted.names) in (0, q)
-        plain = named and all(isinstance(name, str | int) for name in fitted.names)
-        demand(plain, "its answers have no names")
+        fitted.check()
         self._check_density(np.zeros(1))
         self._check_chosen()
 

@@ -180,7 +180,7 @@ class Learner:
         parts = {"rows": len(order), "weight": weight, "seconds": record["seconds"], "batches": 1}
         sums = {name: self.stream.get(name, 0) + value for name, value in parts.items()}
         share = weight / max(sums["weight"], 1e-300)
-        for name in MEASURED:
+        for name in filter(record.__contains__, MEASURED):
             mean = self.stream.get(name, 0.0)
             sums[name] = mean + share * (record[name] - mean)
         self.stream = sums
@@ -211,6 +211,8 @@ class Learner:
         means = {name: float(figures[FIGURES.index(name)] / total) for name in MEASURED}
         family = self.state.family
         figures, data, order = data.in_sample(figures, order)
+        if not data.targets.has_classes:
+            means = {name: means[name] for name in ("loss", "nll", "ncll")}
         return means | family.extra_figures(figures, data.rows, order, data.weights)
 
     def _chunk(self, rows: Any) -> int:

@@ -144,6 +144,15 @@ def test_scores_are_those_of_one_thread(family, monkeypatch):
     assert Threads(3).score(start, rows, np.arange(0)).shape == (0, 3)
 
 
+@pytest.mark.parametrize("rho", [1e-4, 1e-2, 1.0])
+def test_a_step_of_a_part_takes_fewer_rows_but_moves_no_less_than_one_of_the_whole(rho):
+    rule = Rule(NCLL(), tiny.PLAIN, constant(rho), 6000.0, 400, by_row=True)
+    taken = rule.of_part(0, 4.0).batch
+    assert 100 <= taken <= 400
+    assert taken in (100, 400) or 4.0 * rho * taken <= 0.4
+    assert rule.of_part(0, 1.0) == rule
+
+
 # --- how many parts and rounds --------------------------------------------------------------------
 
 

@@ -87,12 +87,14 @@ class Rule(NamedTuple):
         """The rule of a part of the rows, whose steps after a count of `t` are so much longer.
 
         Each of its rows stands for several, so fewer of them are a step: no step moves so much that
-        the rows in it, which were judged together, pull too far.
+        the rows in it, which were judged together, pull too far. A step that moves no more than one
+        of the whole is never too long.
         """
         if not self.by_row or factor <= 1.0:
             return self
         rho = factor * float(sizes_at(self.schedule, np.array([t + 1.0]))[0])
-        return self._replace(batch=max(min(int(_MOVED / max(rho, 1e-9)), self.batch), 1))
+        few = max(int(_MOVED / max(rho, 1e-9)), int(self.batch / factor), 1)
+        return self._replace(batch=min(few, self.batch))
 
     def counted(self, rows: int) -> int:
         """How far a pass over so many rows counts."""

@@ -88,7 +88,7 @@ class Threads(Sequential):
                     jobs = [pool.submit(train, place, first, last) for place in range(parts)]
                     ends = [job.result() for job in jobs]
                     states, sizes, seen = zip(*ends, strict=True)
-                    state = mean_of(states, sizes)
+                    state = mean_of(states, sizes, pool.map)
                     del jobs, ends, states
                     for each in seen:
                         figures += each

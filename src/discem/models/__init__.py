@@ -1,6 +1,6 @@
 """Models: how families make p(y, z, x)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 
-def mean_of(models: Sequence[Any], shares: Any) -> Any:
+def mean_of(models: Sequence[Any], shares: Any, run: Callable = map) -> Any:
     """The mean of models that were trained apart, and of their averages.
 
     It is taken over expected statistics, whose set is convex: a mean of states is a state.
@@ -42,6 +42,6 @@ def mean_of(models: Sequence[Any], shares: Any) -> Any:
     mean = models[0].mean_of(models, share)
     if not models[0].averages:
         return mean
-    past = models[0].mean_of([model.averaged() for model in models], share)
+    past = models[0].mean_of(list(run(lambda model: model.averaged(), models)), share)
     weight = float(share @ [model.weight for model in models])
     return mean.with_past(past, weight)

@@ -118,6 +118,14 @@ def sign(app, what, name, member, options, signature, returned):
     return inspect.stringify_signature(found, show_annotation=False), returned
 
 
+def drop_blank_ends(app, doctree):
+    """Examples in Markdown end with a blank line, which `doctest` needs and a reader does not."""
+    for block in doctree.findall(nodes.literal_block):
+        text = block.astext().rstrip()
+        if len(block) == 1:
+            block.rawsource, block[0] = text, nodes.Text(text)
+
+
 def copy_linked_files(app, doctree, page):
     """Let links to files that are no pages, such as scripts, lead to a copy beside the pages."""
     for link in list(doctree.findall(addnodes.download_reference)):
@@ -135,4 +143,5 @@ def setup(app):
     """Sphinx calls this."""
     app.connect("autodoc-skip-member", skip_foreign)
     app.connect("autodoc-process-signature", sign)
+    app.connect("doctree-read", drop_blank_ends)
     app.connect("doctree-resolved", copy_linked_files)

@@ -1,4 +1,8 @@
-"""discem: generative classifiers trained discriminatively, online."""
+"""Classification and regression with joint distributions p(y, x), trained to predict.
+
+Start with `TableClassifier`, `TableRegressor` or `TextClassifier`. They take missing cells, explain
+each prediction exactly, and learn from streams. `docs/getting-started.md` helps you to choose.
+"""
 
 __version__ = "0.3.0.dev0"
 

@@ -122,7 +122,7 @@ def _plain(params: list[Any]) -> list[Any]:
 app = typer.Typer(
     name="discem",
     cls=_Commands,
-    help="Generative classifiers trained discriminatively.",
+    help="Classify, and predict numbers, from tables with missing cells, and from text.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )

@@ -22,7 +22,7 @@ def demo(
     seed: Annotated[int, typer.Option(min=0, help="Seed of samples, splits and orders.")] = 0,
     quick: Annotated[bool, typer.Option(hidden=True)] = False,
 ) -> None:
-    """Compare naive Bayes, discem and linear classifiers on data that is already here."""
+    """Compare naive Bayes, discem and linear classifiers on data that every installation has."""
     with leaving_at_once:
         from ..report.demo import run_demo
     with Meter() as meter:

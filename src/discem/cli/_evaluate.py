@@ -46,7 +46,7 @@ def evaluate(
         str,
         typer.Argument(
             metavar="MODEL",
-            help="A file written by discem fit; with --cv there is none.",
+            help="A file written by discem fit. Leave it out with --cv.",
             show_default=False,
         ),
     ],
@@ -66,13 +66,16 @@ def evaluate(
     label_column: LabelColumn = None,
     target: Target = None,
     task: Annotated[
-        Task | None, of_tables("With --cv: what the target holds, see fit.", default="auto")
+        Task | None,
+        of_tables(
+            "With --cv: whether the target holds classes or numbers, see fit.", default="auto"
+        ),
     ] = None,
     cv: Annotated[
         int | None,
         of_tables(
-            "Without a model: hold out each of N parts of the rows in turn, and train on the "
-            "others.",
+            "Cross-validate without a model: hold out each of N parts of the rows in turn, and "
+            "train on the others.",
             "N",
             "--cv",
             min=2,
@@ -83,7 +86,7 @@ def evaluate(
     ignore: Ignore = None,
     family: FamilyOf = None,
 ) -> None:
-    """Compare predictions with the labels of documents, or rows, that were not trained on."""
+    """Compare predictions with the labels of documents or rows that were not trained on."""
     text_flags = {"--text-column": text_column, "--label-column": label_column}
     of_cv = {
         "--task": task and task.value,

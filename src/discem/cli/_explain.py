@@ -62,15 +62,13 @@ def explain(
     label_column: LabelColumn = None,
     row: Annotated[
         int | None,
-        of_tables(
-            "The row to explain, as predictions count them, from 1.", "N", default="all", min=1
-        ),
+        of_tables("Number of the row to explain; the first row is 1.", "N", default="all", min=1),
     ] = None,
 ) -> None:
-    """Show what each word, or column, adds to the log-odds of a class, or the words of a class.
+    """Show what each word or column adds to the log-odds of a class, or list the words of a class.
 
-    With -o, all rows of a table are explained in a file, one row each: CSV, TSV, JSON lines or
-    Parquet, as its name tells.
+    With -o, the explanations of all rows of a table go to a file, one row each. The ending of its
+    name tells the format: CSV, TSV, JSON lines or Parquet.
     """
     if bool(what) == bool(words):
         raise OptionError("give either a text or documents to explain, or --words LABEL")

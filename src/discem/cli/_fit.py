@@ -65,19 +65,19 @@ def fit(
     data: Data,
     output: Annotated[Path, option("The model file to write.", "MODEL", "--output", "-o")],
     format: Format = None,
-    loss: Annotated[Loss | None, option("What training minimises.", default="auto")] = None,
+    loss: Annotated[Loss | None, option("The loss to minimise.", default="auto")] = None,
     epochs: Annotated[
-        int | None, option("Passes over the data, at most.", "N", default="auto", min=1)
+        int | None, option("Largest number of passes over the data.", "N", default="auto", min=1)
     ] = None,
     seed: Annotated[
-        int | None, option("Seed of everything random.", "N", default="0", min=0, max=2**32 - 1)
+        int | None, option("Seed of all random choices.", "N", default="0", min=0, max=2**32 - 1)
     ] = None,
     class_weight: Annotated[ClassWeight | None, option("Give all classes the same weight.")] = None,
     max_size: MaxSize = 64,
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
     weighting: Annotated[
-        Weighting | None, of_text("What a word counts in a document.", default="auto")
+        Weighting | None, of_text("How to weight the words of a document.", default="auto")
     ] = None,
     ngrams: Annotated[
         str | None,
@@ -86,21 +86,21 @@ def fit(
     min_df: Annotated[
         str | None,
         of_text(
-            "Ignore words that are in fewer documents: a count, or a share such as 0.01.",
+            "Ignore words that occur in fewer documents: a count, or a share such as 0.01.",
             "N",
             default="1",
         ),
     ] = None,
     hash: Annotated[
         int | None,
-        of_text("Hash words into N columns, which bounds the memory.", "N", min=1, max=2**31 - 1),
+        of_text("Hash words into N columns, to limit the memory.", "N", min=1, max=2**31 - 1),
     ] = None,
     target: Target = None,
     task: Annotated[
         Task | None,
         of_tables(
-            "Whether the target holds classes, or numbers; auto takes numbers with fractions, and "
-            "more than 30 different ones, for numbers.",
+            "Whether the target holds classes or numbers. With auto, numbers with fractions, and "
+            "more than 30 different numbers, mean regression.",
             default="auto",
         ),
     ] = None,
@@ -109,13 +109,15 @@ def fit(
     family: FamilyOf = None,
     components: Annotated[
         int | None,
-        of_tables("Components of each class.", "N", default="auto", min=1, max=1000),
+        of_tables(
+            "Number of mixture components in each class.", "N", default="auto", min=1, max=1000
+        ),
     ] = None,
     hide: Annotated[
         float | None,
         of_tables(
-            "Hide up to this share of a row's cells in training, so that predictions can do "
-            "without them.",
+            "Hide up to this share of the cells of a row in training, so that predictions "
+            "work with missing cells.",
             "SHARE",
             default="auto",
             min=0.0,
@@ -125,18 +127,18 @@ def fit(
     missing: Annotated[
         Missing | None,
         of_tables(
-            "Whether it tells something of the class that a cell is missing; in CSV these are "
-            "empty, ?, NA, N/A, NaN, null or None, in any letters.",
+            "Whether a missing cell is itself a sign of the class. In CSV, missing cells are "
+            "empty, ?, NA, N/A, NaN, null or None, in upper or lower case.",
             default="auto",
         ),
     ] = None,
     stream: Annotated[
-        bool, of_streams("Take one pass in the order given, in little memory.", None, "--stream")
+        bool, of_streams("Take one pass in the given order, in little memory.", None, "--stream")
     ] = False,
     batch_size: Annotated[
         int | None,
         of_streams(
-            "Documents, or rows, of a stream to take at a time.",
+            "Documents or rows of a stream to read at a time.",
             "N",
             default=str(_BATCH_SIZE),
             min=1,
@@ -154,15 +156,15 @@ def fit(
     resume: Annotated[
         Path | None,
         of_streams(
-            "Continue the stream of this model; what it has learnt of the files in DATA is left "
-            "out.",
+            "Continue the stream of this model. Rows of DATA that it has learnt already are "
+            "skipped.",
             "MODEL",
         ),
     ] = None,
     workers: Annotated[
         int | None,
         of_workers(
-            "Read and train in N processes of this machine; a file is read by one of them.",
+            "Read and train in N processes on this machine. Each file is read by one process.",
             "N",
             min=1,
         ),
@@ -170,15 +172,16 @@ def fit(
     scheduler: Annotated[
         str | None,
         of_workers(
-            "Read and train on the workers of this scheduler of dask, where the files have the "
-            "same names.",
+            "Read and train on the workers of this Dask scheduler. They need the files under "
+            "the same names.",
             "ADDRESS",
         ),
     ] = None,
 ) -> None:
-    """Train a model on labelled documents, or rows of a table, and write it to a file.
+    """Train a model on labelled documents or rows of a table, and write it to a file.
 
-    With --target, DATA is a table. Ctrl-C saves what has been learnt so far.
+    With --target, DATA is a table; otherwise it holds documents. Press Ctrl-C to stop early: the
+    model that has been learnt so far is saved.
     """
     given = {
         "--loss": loss and loss.value,

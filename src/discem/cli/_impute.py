@@ -21,8 +21,8 @@ def impute(
     how: Annotated[
         How,
         option(
-            "Fill in the mean (of categories, the most probable one), the most probable value, or "
-            "a random draw.",
+            "Fill in the mean (for categories: the most probable one), the most probable value, "
+            "or a random draw.",
             default=True,
         ),
     ] = How.mean,
@@ -31,10 +31,10 @@ def impute(
     batch_size: BatchSize = 1000,
     max_size: MaxSize = 64,
 ) -> None:
-    """Fill in the missing cells of a table, from the other cells of their rows.
+    """Fill in each missing cell of a table from the other cells of its row.
 
-    All other cells stay as they are. The name of the output tells its format: CSV, TSV, JSON lines
-    or Parquet. Labels are copied, but not used.
+    All other cells stay as they are. Labels are copied, but not used. The ending of the name of the
+    output tells its format: CSV, TSV, JSON lines or Parquet.
     """
     source = Source.of(data, format, max_size)
     source.check(output, reads=[model])

@@ -27,7 +27,9 @@ def inspect(
     model: ModelFile,
     data: Annotated[
         list[str] | None,
-        option("Also show what the model makes of these files; give it again for more.", "FILE"),
+        option(
+            "Also show how the model does on this file. Repeat the option for more files.", "FILE"
+        ),
     ] = None,
     output: Annotated[
         Path, option("The page to write, or - for standard output.", "FILE", "--output", "-o")
@@ -41,7 +43,8 @@ def inspect(
 ) -> None:
     """Write a page about a model: what each class believes, how training went, and its settings.
 
-    With --data, also how good and how honest it is on these rows, and which rows are worth a look.
+    With --data, the page also shows accuracy, calibration and confusions on these rows, and which
+    of the rows are the strangest and the least certain.
     """
     columns = {"--text-column": text_column, "--label-column": label_column}
     columns |= {"--target": target, "--id": id_column}

@@ -28,7 +28,7 @@ Data = Annotated[
     list[str],
     typer.Argument(
         metavar="DATA",
-        help="Files of documents or rows, or patterns of their names, or - for standard input.",
+        help="Files of documents or rows, patterns such as 'part-*.csv', or - for standard input.",
         show_default=False,
     ),
 ]
@@ -37,7 +37,9 @@ ModelFile = Annotated[
 ]
 Format = Annotated[
     str | None,
-    option(f"What the files are, if their names do not tell: {', '.join(FORMATS)}.", "NAME"),
+    option(
+        f"Format of the files, if their names do not end with it: {', '.join(FORMATS)}.", "NAME"
+    ),
 ]
 TextColumn = Annotated[
     str | None, of_text("Column or field of the text (not for txt).", "NAME", default="text")
@@ -46,25 +48,25 @@ LabelColumn = Annotated[
     str | None, of_text("Column or field of the label (not for txt).", "NAME", default="label")
 ]
 Target = Annotated[
-    str | None, of_tables("DATA is a table, and this the column of its labels.", "NAME")
+    str | None, of_tables("Read DATA as a table, and take the labels from this column.", "NAME")
 ]
 IdColumn = Annotated[
     str | None,
     of_tables(
-        "Column that names the rows: no part of the model, the first one of predictions.",
+        "Column that names the rows. The model leaves it out, and predictions begin with it.",
         "NAME",
         "--id",
     ),
 ]
 Ignore = Annotated[
     list[str] | None,
-    of_tables("Leave out this column; for more of them, give it again.", "NAME"),
+    of_tables("Leave out this column. Repeat the option for more columns.", "NAME"),
 ]
 FamilyOf = Annotated[
     list[str] | None,
     of_tables(
-        "What a column is, if not what it looks like: categorical, bernoulli, gaussian, "
-        "lognormal, hurdle or poisson; for more of them, give it again.",
+        "Treat a column as categorical, bernoulli, gaussian, lognormal, hurdle or poisson. "
+        "Repeat the option for more columns.",
         "NAME=FAMILY",
         "--family",
     ),
@@ -72,22 +74,25 @@ FamilyOf = Annotated[
 MaxSize = Annotated[
     int,
     option(
-        "Refuse longer lines, and packed files that unpack to more and to 100 times their size.",
+        "Refuse lines longer than this, and compressed files that unpack to more than this and to "
+        "more than 100 times their size.",
         "MB",
         default=True,
         min=1,
         max=2**20,
     ),
 ]
-BatchSize = Annotated[int, option("Documents or rows to take at a time.", "N", default=True, min=1)]
+BatchSize = Annotated[int, option("Documents or rows to read at a time.", "N", default=True, min=1)]
 OutputFile = Annotated[
     Path | None,
     option("A file to write to, or - for standard output.", "FILE", "--output", "-o", default="-"),
 ]
-Seed = Annotated[int, option("Seed of everything random.", "N", default=True, min=0, max=2**32 - 1)]
+Seed = Annotated[
+    int, option("Seed of all random choices.", "N", default=True, min=0, max=2**32 - 1)
+]
 Task = Enum(
     "Task", {"auto": "auto", "classification": "classification", "regression": "regression"}
 )
 OUTPUT = Path("output")
 Output = Annotated[Path, typer.Option(help="Folder for the results.", metavar="DIR")]
-AsJson = Annotated[bool, option("JSON lines instead of a table.", None, "--json")]
+AsJson = Annotated[bool, option("Write JSON lines instead of a table.", None, "--json")]

@@ -36,7 +36,7 @@ def outliers(
     rate: Annotated[
         float,
         option(
-            "The share of usual rows that may be called outliers; a larger one finds more.",
+            "The share of usual rows that may be called outliers. A larger share finds more.",
             "SHARE",
             default=True,
         ),
@@ -47,10 +47,11 @@ def outliers(
     batch_size: BatchSize = 1000,
     max_size: MaxSize = 64,
 ) -> None:
-    """Show the rows of a table that are unlike those of the training, and which cells are strange.
+    """Show the rows of a table that are unlike the training rows, and which cells are strange.
 
-    Beside a cell stands by how much ln p(cell | the other cells of its row) is below what is usual
-    in its column. The name of the output tells its format: CSV, TSV, JSON lines or Parquet.
+    The number beside a cell says by how much ln p(cell | other cells of the row) is below what is
+    usual in its column. The ending of the name of the output tells its format: CSV, TSV, JSON lines
+    or Parquet.
     """
     if not 0 < rate < 1:
         raise OptionError(f"--rate {rate}: expected a share between 0 and 1")

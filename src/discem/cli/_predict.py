@@ -48,31 +48,33 @@ def predict(
     proba: Annotated[
         bool,
         option(
-            "Add the probability; of rows, and with --json, that of every class.", None, "--proba"
+            "Add the probability. For tables, and with --json, add that of every class.",
+            None,
+            "--proba",
         ),
     ] = False,
     as_json: Annotated[
-        bool, option("JSON lines instead of lines, or of CSV.", None, "--json")
+        bool, option("Write JSON lines instead of text or CSV.", None, "--json")
     ] = False,
     table: Annotated[
-        bool, option("A table for people, with the texts' beginnings.", None, "--table")
+        bool, option("Write a table for people, with the beginning of each text.", None, "--table")
     ] = False,
     batch_size: BatchSize = 1000,
     max_size: MaxSize = 64,
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
     no_labels: Annotated[
-        bool, of_text("Take lines of txt as text, tabs included.", None, "--no-labels")
+        bool, of_text("Read whole lines of txt files as text, tabs included.", None, "--no-labels")
     ] = False,
     id_column: IdColumn = None,
     quantiles: Annotated[
         str | None,
-        of_tables("Of numbers: the quantiles to write.", "Q,Q,..", default="0.05,0.5,0.95"),
+        of_tables("For regression: the quantiles to write.", "Q,Q,..", default="0.05,0.5,0.95"),
     ] = None,
 ) -> None:
-    """Print the class of every document, one per line, or of every row, as CSV.
+    """Print the class of each document, one per line, or of each row of a table, as CSV.
 
-    Where the model tells numbers, it is their mean, standard deviation and quantiles.
+    A model of numbers prints their mean, standard deviation and quantiles instead.
 
     Labels in DATA, if there are any, are ignored.
     """

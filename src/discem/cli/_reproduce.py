@@ -29,7 +29,7 @@ def reproduce(
         list[str] | None,
         typer.Argument(
             metavar="[NAME]...",
-            help="Experiments to run, or all; without any they are listed.",
+            help="Experiments to run, or all. Without any, the experiments are listed.",
             show_default=False,
         ),
     ] = None,

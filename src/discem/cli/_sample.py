@@ -17,16 +17,14 @@ def sample(
     n: Annotated[int, option("How many rows to draw.", "N", "-n", default=True, min=1)] = 10,
     given: Annotated[
         list[str] | None,
-        option(
-            "Draw the other cells given this one; for more of them, give it again.", "NAME=CELL"
-        ),
+        option("Fix this cell and draw the others. Repeat the option for more cells.", "NAME=CELL"),
     ] = None,
     label: Annotated[str | None, option("Draw rows of this class.", default="any")] = None,
     seed: Seed = 0,
 ) -> None:
-    """Draw rows of a table, and their labels or numbers, from what a model has learnt.
+    """Draw new rows of a table, with their labels or numbers, from a model.
 
-    The name of the output tells its format: CSV, TSV, JSON lines or Parquet.
+    The ending of the name of the output tells its format: CSV, TSV, JSON lines or Parquet.
     """
     Source([], None, 0).check(output, reads=[model])
     classifier = load_table_model(model)

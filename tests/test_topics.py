@@ -349,7 +349,7 @@ def test_text(tmp_path):
     stream = clone(model).set_params(text=True)
     stream.partial_fit(texts[:2], y[:2]).partial_fit(texts, y)
     assert stream.score(texts, y) == 1.0
-    with pytest.raises(InputError, match="string object"):
+    with pytest.raises(InputError, match="X is one text"):
         model.predict("one text")
 
 

@@ -129,9 +129,10 @@ def segment_max(values: Any, first: np.ndarray) -> Any:
     """The largest of the rows of each segment."""
     if isinstance(values, np.ndarray) and len(first) > 1:
         return np.maximum.reduceat(values, first[:-1], axis=0)
-    if hasattr(values, "index_reduce"):
+    if hasattr(values, "scatter_reduce"):
         nothing = values.new_full((len(first) - 1, *values.shape[1:]), -np.inf)
-        return nothing.index_reduce(0, _segments(values, first), values, "amax")
+        own = _segments(values, first).reshape(-1, *[1] * (values.ndim - 1)).expand_as(values)
+        return nothing.scatter_reduce(0, own, values, "amax")
     return _by_segment(namespace_of(values).max, values, first)
 
 

@@ -96,7 +96,8 @@ class Device(Sequential):
 
     def placed(self, state: Any) -> Any:
         """A state as arrays of the device; whole numbers, which say what is where, stay here."""
-        return mapped(lambda own: self._there(own.copy()) if own.dtype.kind == "f" else own, state)
+        whole = state.settled()
+        return mapped(lambda own: self._there(own.copy()) if own.dtype.kind == "f" else own, whole)
 
     def fetched(self, found: Any) -> Any:
         """What was found there as arrays of NumPy, in double precision."""

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_plain, demand
 from .._kinds import savable
-from ..engines import Data, Rule, Sequential, with_jobs
+from ..engines import Data, Rule, Sequential, resolve_device, with_jobs
 from ..engines.sequential import feed
 from ..exceptions import InputError, OptionError
 from ..families._counts import draw_lengths, typical_length
@@ -128,6 +128,10 @@ class TopicClassifier(TransformerMixin, CountClassifier):
 
     def _check_options(self) -> None:
         super()._check_options()
+        if resolve_device(self.device) is not None:
+            raise OptionError(
+                f"device={self.device!r}: topics are found by NumPy alone, leave device out"
+            )
         for name, value in (("n_topics", self.n_topics), ("n_sweeps", self.n_sweeps)):
             if not is_count(value) and not (name == "n_sweeps" and value is None):
                 raise OptionError(f"{name}={value!r} must be a whole number >= 1")
@@ -268,7 +272,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         total = float(batch.weights.sum())
         size = self._auto_batch(batch) if self.batch_size == "auto" else int(self.batch_size)
         rule = Rule(NLL(), self._resolve_projection(NLL()), step, total, size, by_row=True)
-        em = Learner(state, rule, with_jobs(Sequential(), self.n_jobs, self.device))
+        em = Learner(state, rule, with_jobs(Sequential(), self.n_jobs))
         data = Data(batch.rows, batch.targets, batch.weights * n / total)
         for _ in range(_WARM):
             em.learn(data, rng.permutation(chosen))

@@ -54,6 +54,10 @@ class Family:
         """The rows, as precise as steps of many of them need: products may then take less time."""
         return rows
 
+    def settled(self, block: Block) -> Block:
+        """The same block with all its numbers in whole arrays, as a device wants them."""
+        return block
+
     def read(self, block: Block, rows: Any) -> Statistics:
         """The statistics of a batch of rows, in the units of the block."""
         raise NotImplementedError

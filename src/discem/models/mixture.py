@@ -297,6 +297,10 @@ class Mixture:
         ]
         return self._replace(blocks=tuple(grown))
 
+    def settled(self) -> Any:
+        """The same model, whose steps work on whole arrays: on a device these cost little."""
+        return self._map(lambda f, b: f.settled(b))
+
     def _map(self, function: Any) -> Any:
         """The model of what a function makes of each block, given its family."""
         blocks = tuple(function(family_of(block), block) for block in self.blocks)

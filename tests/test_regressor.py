@@ -496,7 +496,7 @@ def test_odd_tables_are_learnt_from():
     spiked, wild = X.copy(), y.copy()
     spiked.iloc[3, 0], wild[5] = 1e9, 1e9
     cases = {
-        "copies": (X.assign(**{f"a{k}": X["a"] for k in range(10)}), y, 0.7),
+        "copies": (X.assign(**{f"a{k}": X["a"] for k in range(10)}), y, 0.75),
         "constant": (X.assign(k=1.0), y, 0.7),
         "few": (X[:20], y[:20], -1.0),
         "spiked": (spiked, y, 0.5),
@@ -512,6 +512,24 @@ def test_odd_tables_are_learnt_from():
         assert np.isfinite(model.predict_quantiles(table)).all().all(), name
         rest = np.delete(np.arange(len(answers)), 5)
         assert model.score(table.iloc[rest], answers[rest]) > least, name
+
+
+@pytest.mark.parametrize("rows", [pd.DataFrame({"a": [1.0] * 9, "b": [None] * 9}), [{"a": 1.0}]])
+def test_a_table_of_which_nothing_varies_is_refused(rows):
+    for learn in (TableRegressor().fit, TableRegressor().partial_fit):
+        with pytest.raises(InputError, match=f"no column varies.* n_samples = {len(rows)}:"):
+            learn(rows, np.arange(float(len(rows))))
+
+
+def test_more_columns_than_rows_are_no_reason_to_be_sure():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(160, 120))
+    y = X[:, 0] - 2.0 * X[:, 1] + 0.5 * rng.normal(size=160)
+    model = TableRegressor(random_state=0, density=False).fit(X[:60], y[:60])
+    found = model.predict_dist(X[60:])
+    inside = (found.quantile(0.05) <= y[60:]) & (y[60:] <= found.quantile(0.95))
+    assert inside.mean() > 0.7
+    assert found.log_prob(y[60:]).mean() > -3.0  # a normal distribution about the mean has -2.2
 
 
 def test_an_absurd_answer_is_taken_for_missing_and_told():

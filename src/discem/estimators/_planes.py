@@ -27,6 +27,7 @@ from ._components import k_means
 from ._tables import Encoded, Hider, family_of_table, width
 
 _FAR = 2.0  # how much farther apart clusters see answers than cells
+_COPIES = 8  # the power of a correlation by which a coordinate counts as a copy of another
 _QUIET = 0.02  # the weight of a row without an answer
 _BATCH = 64  # rows per step of a stream
 
@@ -59,7 +60,7 @@ class PlanesModel:
         known = ~np.isnan(y).all(axis=1)
         shift, scale = units_of_answers(y, weights)
         far = np.nan_to_num((y - shift) / scale)
-        points = np.hstack([family.points(rows, weights, d), _FAR * far])
+        points = np.hstack([_alone(family.points(rows, weights, d), weights), _FAR * far])
         codes, found = k_means(points, weights * known, size, rng)
         count = max(found, 1)
         tally = models.collect(family, rows, labels(codes), weights, d, count)
@@ -151,6 +152,14 @@ class PlanesModel:
         check_count("answers", plane.shape[1], least=1)
         features = 1 + sum(int(np.sum(size)) for size in sizes)
         self.learner_.check(plane.shape[2], (*sizes, (features, plane.shape[1])))
+
+
+def _alone(points: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Points whose coordinates count for what they say alone: copies count once together."""
+    both = (points * weights[:, None]).T @ points
+    size = np.maximum(np.sqrt(np.diagonal(both)), 1e-150)
+    alike = np.maximum(both / size[:, None] / size, 0.0) ** _COPIES
+    return points / np.sqrt(np.maximum(alike.sum(axis=0), 1.0))
 
 
 def _rows(table: Encoded, y: np.ndarray) -> Rows:

@@ -124,6 +124,7 @@ class TablePreset(DensityAnswers, Preset):
         layout = Layout.learn(table, families) if pieces is None else layout_of(pieces, families)
         warn_of_doubts(table, layout)
         readings = Readings(table, families, layout)
+        readings.of(DEFAULTS).check_varied()
         y = self._read_answers(y, table.n_rows)
         weights = _input.check_weights(sample_weight, np.empty((table.n_rows, 0)))
         rng = check_random_state(self.random_state)

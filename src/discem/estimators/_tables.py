@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from ..exceptions import InputError
 from ..families import FAMILIES, Family, multiply
 from ..io.column_kinds import MISSING, column_names
 from ..io.rows import Rows, code_rows, dense_rows
@@ -64,6 +65,12 @@ class Encoded(NamedTuple):
     def take(self, rows: Any) -> Encoded:
         """Some of the rows."""
         return self._replace(cells=Cells(part[rows] for part in self.cells))
+
+    def check_varied(self) -> None:
+        """Refuse a table of which no column is left."""
+        if not any(part.shape[1] for part in self.cells):
+            n = self.shape[0]
+            raise InputError(f"no column varies in a table of n_samples = {n}: it teaches nothing")
 
     def there(self) -> np.ndarray:
         """Which cells are there, (rows, columns)."""

@@ -19,7 +19,7 @@ from .. import models
 from .._checks import demand
 from .._kinds import savable
 from ..engines import Data
-from ..exceptions import InputError, OptionError, warn
+from ..exceptions import OptionError, warn
 from ..families import FAMILIES, Family, family_of, gaussian, normal, words
 from ..io.column_kinds import column_names
 from ..io.doubts import warn_of_doubts
@@ -322,9 +322,8 @@ class MixtureClassifier(Answers, ExplainsRows, GenerativeClassifier):
     ) -> Batch:
         y, X = _input.unmarked(y, self.unlabelled), self._encoded(X, fresh, stream)
         batch = super()._check_data(X, y, sample_weight, fresh, classes, stream, grows, part)
-        if isinstance(batch.X, Encoded) and not any(part.shape[1] for part in batch.X.cells):
-            n = batch.X.shape[0]
-            raise InputError(f"no column varies in a table of n_samples = {n}: it teaches nothing")
+        if isinstance(batch.X, Encoded):
+            batch.X.check_varied()
         if fresh:
             self._wanted(self.n_components, batch.classes)
         if fresh and not stream and isinstance(self.n_components, dict):

@@ -377,6 +377,7 @@ class TableRegressor(NumberAnswers):
         options, z = self.chosen_, self._seen(y)
         layout = Layout.learn(X, self.families, options["missing"] == "informative", 1)
         rng, rows = np.random.RandomState(seed), Encoded.read(layout, X)
+        rows.check_varied()
         size = min(options["n_components"], max(len(z) // ROWS_EACH, 1))
         model = PlanesModel.start(rows, z, weights, size, _loss_of(self.loss), rng, options["hide"])
         model.learn(rows, z, weights)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg.lapack import dtrtrs
 
 from .._arrays import namespace_of
 from .._checks import Array, Number
@@ -145,8 +146,8 @@ class PlanesFamily(Family):
     # --- coordinates without bounds ---------------------------------------------------------------
 
     def free(self, block):
-        root = np.linalg.inv(block.fixed["white"])
-        plane = _through(root, block.values["plane"])
+        pairs = zip(block.fixed["white"], np.moveaxis(block.values["plane"], -1, 0), strict=True)
+        plane = np.stack([dtrtrs(white, own)[0] for white, own in pairs], axis=-1)
         return {"plane": plane, "variance": np.log(block.values["variance"])}
 
     def placed(self, block, free):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg.lapack import dtrtri
 
 from .._arrays import namespace_of
 from .._kinds import savable
@@ -23,6 +24,7 @@ from .mixture import Mixture, Moves
 _MOST_SPENT = 0.6  # of the rows of a component: what its plane is said to spend of them at most
 _LEAST = 1e-6  # of the variance of y: the least that is expected of a component
 _FAINT = 1e-150
+_STRENGTHS = 2.0 ** np.arange(20.0)  # pseudo-rows that pull the plane of all rows
 _FURTHER = 0.1  # of the range of a feature, by which planes go on beyond it
 
 
@@ -159,10 +161,10 @@ def begin(
     gram = (filled * weights[:, None]).T @ filled / total
     # features that do not vary have no say; the level of y is next to free
     size = max(float(np.diagonal(gram)[1:].mean()) if P > 1 else 1.0, 1e-3)
-    ridge = size * np.diag([1e-3, *np.ones(P - 1)])
-    gram += ridge / total
-    alike = [_ridge(filled, units[:, k], weights * known[:, k], ridge) for k in range(q)]
-    prior = prior._replace(plane=np.stack(alike, axis=1), gram=gram)
+    ridge = size * np.array([1e-3, *np.ones(P - 1)])
+    alike, strength = _ridge(filled, units, weights[:, None] * known, ridge)
+    gram += np.diag((strength - 1.0 + 1.0 / total) * ridge)
+    prior = prior._replace(plane=alike, gram=gram)
     plane, rest, spent, counts = np.empty((P, q, M)), *np.empty((3, q, M))
     white = np.empty((M, P, P))
     for c in range(M):
@@ -184,17 +186,33 @@ def begin(
     return Regression(mixture.classes, (*mixture.blocks, answer), mixture.first)
 
 
-def _ridge(x: Any, y: Any, weights: Any, ridge: Any) -> Any:
-    """The plane of all rows, pulled to none by a pseudo-row."""
-    own = (x * weights[:, None]).T @ x
-    return np.linalg.solve(own + ridge, x.T @ (weights * y))
+def _ridge(x: Any, y: Any, weights: Any, ridge: Any) -> tuple[Any, float]:
+    """The planes of all rows, pulled to none, and by how many pseudo-rows.
+
+    One is enough, unless planes would then spend too many of the rows: features may be more than
+    these. Then it is what generalised cross-validation finds.
+    """
+    root, score, ways = 1.0 / np.sqrt(ridge), np.zeros(len(_STRENGTHS)), []
+    for own, cells in zip(weights.T, y.T, strict=True):
+        size, values = np.linalg.eigh((x * own[:, None]).T @ x * root[:, None] * root)
+        size, total = np.maximum(size, 0.0), max(float(own.sum()), 1e-300)
+        along = values.T @ (root * (x.T @ (own * cells)))
+        shrunk = 1.0 / (size + _STRENGTHS[:, None])
+        spent = (size * shrunk).sum(axis=1) / total
+        rest = own @ cells**2 - (along**2 * shrunk * (2.0 - size * shrunk)).sum(axis=1)
+        off = np.maximum(rest, _LEAST * total) / np.maximum(1.0 - spent, _LEAST) ** 2
+        score += np.where(spent > _MOST_SPENT, np.inf, total * np.log(off))
+        ways.append((root[:, None] * values, along, shrunk))
+    best = int(np.argmin(score)) if np.isinf(score[0]) else 0
+    planes = [values @ (along * shrunk[best]) for values, along, shrunk in ways]
+    return np.stack(planes, axis=1), float(_STRENGTHS[best])
 
 
 def _white(x: Any, weights: Any, prior: Planes) -> Any:
     """What makes coordinates of planes of which each moves the answers of these rows alike."""
     moments = (x * weights[:, None]).T @ x + prior.nu_plane * prior.gram
     root = np.linalg.cholesky(moments / (weights.sum() + prior.nu_plane))
-    return np.linalg.inv(root).T
+    return dtrtri(root, lower=1)[0].T
 
 
 def _plane(x: Any, y: Any, weights: Any, prior: Planes, k: int) -> tuple[Any, float, float, float]:

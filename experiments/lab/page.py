@@ -148,17 +148,16 @@ def _scoreboard(results: Sequence[Result]) -> str:
         '<section id="scoreboard" aria-labelledby="scoreboard-title">\n'
         '<h2 id="scoreboard-title">Do the paper’s claims hold?</h2>\n'
         f'<p class="score">{score}</p>\n'
-        "<p>The paper draws curves and prints three accuracies; its pictures cannot be had. What "
-        "can be held against our numbers is what it says, put here in our words. Each verdict "
-        "follows from numbers that are stored beside this page, by the rule that stands beside it; "
-        "where the paper leaves a setting or a margin open, the last column says what we chose. No "
-        "setting was chosen on test documents. Two of the paper’s data sets could not be had: "
-        "Amazon reviews of 2014 stand for those of 2012, and Cade is left out unless the data "
-        "folder has it.</p>\n"
+        "<p>The paper prints three accuracies, and otherwise draws curves without numbers. So we "
+        "test its sentences, here in our words. Each verdict follows by the rule beside it from "
+        "numbers that are stored with this page. Where the paper leaves a setting or a margin "
+        "open, the last column says what we chose. No setting was chosen on test documents. Two of "
+        "the paper’s data sets could not be had: Amazon reviews of 2014 stand for those of 2012, "
+        "and Cade is left out unless the data folder has it.</p>\n"
         + _claims_table(papers, "The paper says", "Claims of the paper")
         + (
-            f"<p>{_held(ours)} of {len(ours)} claims about the same figures hold that are ours: "
-            "the paper says nothing of the kind, or draws no conclusion.</p>\n"
+            f"<p>We add claims of our own about the same figures, where the paper says nothing "
+            f"or draws no conclusion: {_held(ours)} of {len(ours)} hold.</p>\n"
             + _claims_table(ours, "We say", "Our claims about the paper’s figures")
             if ours
             else ""
@@ -180,7 +179,7 @@ def _claims_table(
     claims: Sequence[tuple[Result, int, dict[str, Any]]], says: str, label: str
 ) -> str:
     """A row a claim; on a narrow screen a block of lines, each with the name of its column."""
-    heads = [says, "Where", "We see", "Verdict", "We ask; whose choice"]
+    heads = [says, "Where", "We see", "Verdict", "Rule, and what we chose"]
     rows = ""
     for result, place, claim in claims:
         link = f'<a href="#{_claim_anchor(result, place)}">{sentence(claim["says"])}</a>'
@@ -284,9 +283,9 @@ def _figure(folder: Path, result: Result) -> str:
         lines = {
             "Our claim" if ours else "The paper says": claim["says"],
             "Where": claim["where"],
-            "We ask": claim["rule"],
+            "Rule": claim["rule"],
             "We see": claim["seen"],
-            "Whose choice": claim["choices"],
+            "Our choices": claim["choices"],
             "Not decidable": claim["undecided"],
         }
         pairs = "".join(

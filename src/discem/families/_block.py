@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from .._arrays import namespace_of
 from .._checks import Array
 from .._kinds import savable
 
@@ -43,6 +44,11 @@ class Step(NamedTuple):
         """The counts N of the factors, (d, K), as far as this step is concerned."""
         return mass[:, None] * (self.shares * self.slowness)[None, :]
 
+    def mass(self, mass: Any, seen: Any, missed: Any) -> Any:
+        """The mass after the step, which saw so much of each factor, (d, K), and missed some."""
+        gained = namespace_of(mass).sum(seen + missed, axis=1)
+        return self.projection.positive(mass, gained - self.decay * mass, self.floor)[0]
+
 
 class Schema(NamedTuple):
     """What the arrays and numbers of a block are, by name."""
@@ -61,6 +67,16 @@ class Statistics(NamedTuple):
     values: Any  # (n, D), dense or sparse; zero for a missing cell
     seen: Any  # (n, d), 0 for a missing cell; None where all are there
     base: Any  # (n,) ln h(x): what all components share; None is 0
+
+
+def seen_of(values: Any) -> tuple[Any, Any]:
+    """The numbers, 0 where one is missing, and which are there; None where all are."""
+    xp = namespace_of(values)
+    missing = xp.isnan(values)
+    if not xp.any(missing):
+        return values, None
+    none = xp.zeros_like(values)
+    return xp.where(missing, none, values), xp.where(missing, none, xp.ones_like(values))
 
 
 class Accepts(NamedTuple):

@@ -1,10 +1,21 @@
-"""How far a step of a normal factor may go until something positive has lost its share."""
+"""Steps of normal factors that stay inside: how far each may go, and where it lands."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from .._arrays import namespace_of, within
+from .._arrays import clipped, may_be_true, namespace_of, within
+from ._block import Step
+
+_COUNT = 1e-50  # the least count that a factor may have
+
+
+class Change(NamedTuple):
+    """A step of the factors: of N, and of S and V about the current mean."""
+
+    count: Any
+    sum: Any
+    square: Any
 
 
 def fractions(share: float, n: Any, s: Any, v: Any) -> Any:
@@ -29,3 +40,45 @@ def fractions(share: float, n: Any, s: Any, v: Any) -> Any:
     root = 2.0 * c / xp.where(crosses, bottom, one)
     f = xp.where(crosses, xp.minimum(f, root), f)
     return xp.where(far, none, f)
+
+
+def land_inside(step: Step, count: Any, m: Any, v: Any, change: Change) -> tuple:
+    """The new counts, the moves of the means, and the new variances, of which enough is kept."""
+    xp, keep = namespace_of(m), 1.0 - step.projection.share
+    new = count + change.count
+    kept = xp.maximum(new, keep * count)
+    shift = change.sum / kept
+    variance = (count * v + change.square) / kept - shift * shift
+    short = ~((new >= keep * count) & (variance >= keep * v))
+    if may_be_true(short):
+        f = fractions(
+            step.projection.share, change.count / count, change.sum / (count * xp.sqrt(v)),
+            change.square / (count * v),
+        )  # fmt: skip
+        f = xp.where(short, f, xp.ones_like(f))
+        stays = short & (f == 0.0)  # a step beyond all bounds has no direction
+        new = count + f * change.count
+        shift = xp.where(stays, xp.zeros_like(m), f * change.sum / new)
+        variance = (count * v + f * change.square) / new - shift * shift
+        variance = xp.where(short, xp.maximum(variance, keep * v), variance)  # rounding at the edge
+        new, variance = xp.where(stays, count, new), xp.where(stays, v, variance)
+    return new, shift, variance, short
+
+
+def land_check(step: Step, count: Any, m: Any, v: Any, change: Change) -> tuple:
+    """The paper's check-step: counts and variances are lifted to rho / n."""
+    xp, floor = namespace_of(m), step.floor
+    new = count + change.count
+    low = new < floor
+    kept = xp.where(low, floor * xp.ones_like(new), new)
+    # lifting N alone moves S/N and V/N, which are about zero
+    total = count * m + change.sum + m * change.count
+    shift = xp.where(low, total / kept - m, change.sum / kept)
+    about_zero = count * (v + m * m) + change.square
+    about_zero = about_zero + 2.0 * m * (change.sum + m * change.count) - m * m * change.count
+    lifted = about_zero / kept - m * m - 2.0 * m * shift
+    square = xp.where(low, lifted, (count * v + change.square) / kept)
+    variance = square - shift * shift
+    short = low | ~(variance >= floor / kept)
+    variance = xp.maximum(variance, floor / kept)
+    return clipped(kept, _COUNT, None), shift, variance, short

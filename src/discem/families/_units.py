@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..exceptions import OptionError
-from ..priors import NormalGamma, PaperNormalGamma
+from ..priors import NormalGamma
 from ._block import Block
+from ._gaussian_priors import rule_of
 
 _NARROWEST = 0.1  # of the variance within classes: the least that the prior expects in components
 _FAINT = 1e-150  # squares of what is below vanish
@@ -64,7 +65,8 @@ def start(name: str, prior: Any, tally: np.ndarray, total: float, init: str, str
     components of mixtures, which take on the shape of a column themselves.
     """
     _, d, K = tally.shape
-    if isinstance(prior, PaperNormalGamma):  # the paper's equations are in raw units
+    rule = rule_of(prior)
+    if not rule.in_units:
         shift, scale = np.zeros(d), np.ones(d)
         nu_mean = nu_variance = prior.nu
     else:
@@ -77,7 +79,7 @@ def start(name: str, prior: Any, tally: np.ndarray, total: float, init: str, str
             scale = np.where(constant, np.nan, scale)
         nu_mean, nu_variance = float(prior.nu_mean), float(prior.nu_variance)
         prior = type(prior)(nu_mean, nu_variance, mean, variance)
-    m0, v0 = (each[:, None] for each in centre(prior, d))
+    m0, v0 = (each[:, None] for each in rule.centre(prior, d))
     if init == "prior":
         mass = np.full(d, float(K))
         m, v = np.repeat(m0, K, axis=1), np.repeat(v0, K, axis=1)
@@ -97,13 +99,6 @@ def start(name: str, prior: Any, tally: np.ndarray, total: float, init: str, str
             v = np.repeat(v0, K, axis=1)
     values, fixed = {"mean": m, "variance": v}, {"shift": shift, "scale": scale}
     return Block(name, mass, values, {}, fixed, prior)
-
-
-def centre(prior: Any, d: int) -> tuple[np.ndarray, np.ndarray]:
-    """The mean and variance that the prior pulls to."""
-    if isinstance(prior, PaperNormalGamma):
-        return np.zeros(d), np.full(d, prior.alpha_square)
-    return prior.mean, prior.variance
 
 
 def points(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -159,7 +154,7 @@ def _excess(tally: np.ndarray, variance: np.ndarray) -> np.ndarray:
     return 2.0 ** np.floor(np.log2(np.clip(excess, 1.0, _SLOWEST)))
 
 
-def column(name, given, d, default, shift, scale):
+def column(name, given, d, default, shift=0.0, scale=1.0):
     """One number per column, in units, from a number, an array or the data's own default."""
     if given is None:
         return (default - shift) / scale

@@ -88,9 +88,8 @@ def moved(block: Block, found: Any, step: Step, landed: Any) -> tuple[Block, int
         "covariance": last(definite(symmetric(S))[0]),
     }
     # the mass lacks what steps were shortened by
-    beyond = xp.where(short, new - count - to_count, xp.zeros_like(count))
-    gained = xp.sum(seen[0, :] + beyond)[None]
-    mass, _ = step.projection.positive(block.mass, gained - step.decay * block.mass, step.floor)
+    missed = xp.where(short, new - count - to_count, xp.zeros_like(count))
+    mass = step.mass(block.mass, seen, missed[None, :])
     return block._replace(mass=mass, values=values), count_true(short)
 
 

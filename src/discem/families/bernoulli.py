@@ -17,7 +17,7 @@ class BernoulliFamily(CategoricalFamily):
     levels = 2
 
 
-BERNOULLI = register(BernoulliFamily())
+register(BernoulliFamily())
 
 
 class BernoulliColumn(CategoricalColumn):

@@ -115,9 +115,8 @@ class CategoricalFamily(Family):
             f = xp.where(over, most / xp.where(over, worst, one), one)
             step_of = step_of * self._of_levels(block, f)
         values = {"share": clipped(p + step_of, _LEAST, None)}
-        beyond = xp.where(short, new_count - count - change, xp.zeros_like(count))
-        gained = xp.sum(seen + beyond, axis=1)
-        mass, _ = projection.positive(block.mass, gained - step.decay * block.mass, step.floor)
+        missed = xp.where(short, new_count - count - change, xp.zeros_like(count))
+        mass = step.mass(block.mass, seen, missed)
         return block._replace(mass=mass, values=values), count_true(over)
 
     def strength(self, block):

@@ -8,37 +8,26 @@ mass of its column: the expected number of observed cells, one where every row h
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
-from .._arrays import beside, clipped, count_true, may_be_true, namespace_of
-from .._checks import Array, Number
-from ..exceptions import OptionError
+from .._arrays import beside, clipped, count_true, namespace_of
+from .._checks import Array
 from ..io.column_kinds import NUMBER, ColumnKind, Found, register_column
 from ..io.rows import DenseRows, dense_rows
 from ..priors import NormalBetaPrime, NormalGamma, PaperNormalGamma
 from ..projections import Check
 from . import _units
-from ._block import Accepts, Block, Schema, Statistics, Step
+from ._block import Accepts, Block, Schema, Statistics, seen_of
 from ._distributions import number_of
 from ._family import Family, register
-from ._inside import fractions
+from ._gaussian_priors import rule_of
+from ._inside import Change, land_check, land_inside
 from ._missing import independent
 
 _FARTHEST = 1e60  # units: squares of squares of what is further out would overflow
 _WIDE, _NARROW = 1e75, 1e-290  # the widest mean and the smallest variance that a factor may have
-_COUNT = 1e-50  # .. and the least count
 _REMOTE = 1e50  # deviations whose fourth powers are numbers
 _LOG_ROOT = float(0.5 * np.log(2 * np.pi))
-
-
-class Change(NamedTuple):
-    """A step of the factors: of N, and of S and V about the current mean."""
-
-    count: Any
-    sum: Any
-    square: Any
 
 
 class GaussianFamily(Family):
@@ -61,10 +50,7 @@ class GaussianFamily(Family):
         varies = xp.isfinite(scale)  # a column that never varies says nothing
         factor = xp.where(varies, 1.0 / scale, xp.zeros_like(scale))
         units = (beside(rows.values, shift) - shift) * factor
-        missing, seen = xp.isnan(units), None
-        if xp.any(missing):
-            units = xp.where(missing, xp.zeros_like(units), units)
-            seen = xp.where(missing, xp.zeros_like(units), xp.ones_like(units))
+        units, seen = seen_of(units)
         units = clipped(units, -_FARTHEST, _FARTHEST)
         base = None if rows.base is None else beside(rows.base, shift)
         return Statistics(xp.concat([units, units * units], axis=1), seen, base)
@@ -100,22 +86,21 @@ class GaussianFamily(Family):
         xp, d = namespace_of(m), m.shape[0]
         count, lost = step.counts(block.mass), step.decay / step.slowness
         linear, square = sums[:d, :], sums[d:, :]
-        to_count, to_sum, to_square = _pull(block.prior, step.pull, count, m, v)
+        to_count, to_sum, to_square = rule_of(block.prior).pull(block.prior, step.pull, count, m, v)
         change = Change(
             seen - lost * count + to_count,
             linear - m * seen + to_sum,
             square - 2.0 * m * linear + m * m * seen - lost * count * v + to_square,
         )
-        landed = _land_check if isinstance(step.projection, Check) else _land_inside
+        landed = land_check if isinstance(step.projection, Check) else land_inside
         new_count, shift, variance, short = landed(step, count, m, v, change)
         values = {
             "mean": clipped(m + shift, -_WIDE, _WIDE),
             "variance": clipped(variance, _NARROW, _WIDE * _WIDE),
         }
         # the mass lacks what steps were shortened by
-        beyond = xp.where(short, new_count - count - change.count, xp.zeros_like(count))
-        gained = xp.sum(seen + to_count + beyond, axis=1)
-        mass, _ = step.projection.positive(block.mass, gained - step.decay * block.mass, step.floor)
+        missed = xp.where(short, new_count - count - change.count, xp.zeros_like(count))
+        mass = step.mass(block.mass, seen + to_count, missed)
         return block._replace(mass=mass, values=values), count_true(short)
 
     def slope(self, block, found, counts, n):
@@ -126,7 +111,7 @@ class GaussianFamily(Family):
         linear, square = sums[:d, :], sums[d:, :]
         off = linear - m * seen
         wide = square - 2.0 * m * linear + m * m * seen - v * seen
-        to_mean, to_log, of_mean, of_log = _bends(block.prior, m, v)
+        to_mean, to_log, of_mean, of_log = rule_of(block.prior).bends(block.prior, m, v)
         gradient = {"mean": to_mean / n - off / v, "variance": to_log / n - 0.5 * wide / v}
         metric = {"mean": (counts + of_mean / n) / v, "variance": 0.5 * (counts + of_log / n)}
         return gradient, metric
@@ -136,10 +121,7 @@ class GaussianFamily(Family):
         return {"mean": xp.abs(step["mean"]) / xp.sqrt(v), "variance": xp.abs(step["variance"])}
 
     def strength(self, block):
-        prior = block.prior
-        if isinstance(prior, PaperNormalGamma):
-            return prior.nu
-        return max(prior.nu_mean, prior.nu_variance)
+        return rule_of(block.prior).strength(block.prior)
 
     def features(self, block, batch):
         d = len(block.mass)
@@ -177,20 +159,13 @@ class GaussianFamily(Family):
 
     def schema(self, block, n_components, n_features):
         row, table = Array((n_features,)), Array((n_features, n_components))
-        above, least = row._replace(above=0.0), Number(least=0.0)
-        prior = {
-            "nu_mean": least,
-            "nu_variance": Number(above=0.0),
-            "mean": row,
-            "variance": above,
-        }
-        if isinstance(block.prior, PaperNormalGamma):
-            prior = dict.fromkeys(PaperNormalGamma._fields, Number(least=0.0, kind=int | float))
+        above = row._replace(above=0.0)
+        prior = rule_of(block.prior).schema(row, above)
         units = {"shift": row, "scale": above._replace(holes=True)}
         return Schema(above, {"mean": table, "variance": table}, units, prior)
 
     def centre(self, block):
-        mean, variance = _units.centre(block.prior, len(block.mass))
+        mean, variance = rule_of(block.prior).centre(block.prior, len(block.mass))
         return {"mean": mean, "variance": variance}
 
     def moments(self, block):
@@ -202,19 +177,9 @@ class GaussianFamily(Family):
         return {"mean": m, "variance": np.maximum(moments["square"] - m * m, _NARROW)}
 
     def penalty(self, block):
-        m, v, prior = block.values["mean"], block.values["variance"], block.prior
-        xp = namespace_of(m)
-        if isinstance(prior, PaperNormalGamma):
-            terms = prior.alpha_square / v + prior.nu * (m**2 / v + xp.log(v))
-            return float(0.5 * xp.sum(terms))
-        m0, v0 = prior.mean[:, None], prior.variance[:, None]
-        if isinstance(prior, NormalBetaPrime):
-            terms = 2.0 * prior.nu_mean * (m - m0) ** 2 / (v + v0)
-            terms = terms + 2.0 * prior.nu_variance * xp.log((v + v0) ** 2 / (4.0 * v * v0))
-        else:
-            terms = prior.nu_mean * (m - m0) ** 2 / v
-            terms = terms + prior.nu_variance * (xp.log(v) + v0 / v)
-        return float(0.5 * xp.sum(terms))
+        m, v = block.values["mean"], block.values["variance"]
+        terms = rule_of(block.prior).penalty(block.prior, m, v)
+        return float(0.5 * namespace_of(m).sum(terms))
 
     def sample(self, block, codes, rng):
         m, v = moments(block)
@@ -236,18 +201,15 @@ class GaussianFamily(Family):
         )
 
     def check_prior(self, prior):
-        if isinstance(prior, PaperNormalGamma):
-            return
-        if not (prior.nu_mean >= 0 and prior.nu_variance > 0):
-            raise OptionError(f"prior={prior!r}: nu_mean must be >= 0 and nu_variance > 0")
+        rule_of(prior).check(prior)
 
     def prior_of_components(self, prior, by_class, by_component):
-        if isinstance(prior, PaperNormalGamma) or prior.variance is not None:
+        if not rule_of(prior).in_units or prior.variance is not None:
             return prior
         return prior._replace(variance=_units.within_components(by_class(), by_component))
 
     def keeps_mass(self, prior):
-        return not isinstance(prior, PaperNormalGamma)
+        return rule_of(prior).in_units
 
     def expectations(self, block):
         m, v = moments(block)
@@ -281,88 +243,6 @@ def moments(block: Block) -> tuple[np.ndarray, np.ndarray]:
     return shift + scale * mean, variance * scale**2
 
 
-def _pull(prior: Any, pull: float, count: Any, m: Any, v: Any) -> Change:
-    """Pull * (alpha - nu mu) of all factors."""
-    xp = namespace_of(m)
-    if isinstance(prior, PaperNormalGamma):
-        to_count = pull * prior.alpha_count * xp.ones_like(m)
-        to_sum = -pull * prior.nu * count * m - m * to_count
-        square = prior.alpha_square + prior.nu * count * (m * m - v)
-        return Change(to_count, to_sum, pull * square + m * m * to_count)
-    off, v0 = prior.mean[:, None] - m, prior.variance[:, None]
-    # natural gradients: that of a mean is v / N times, of a variance 2 v^2 / N times the plain one
-    share = 2.0 * v / (v + v0) if isinstance(prior, NormalBetaPrime) else 1.0
-    half = 0.5 * count  # a prior stronger than all the data may come half-way, not beyond
-    to_mean = xp.minimum(pull * prior.nu_mean * share * xp.ones_like(count), half)
-    to_variance = xp.minimum(pull * prior.nu_variance * xp.ones_like(count), half)
-    step = to_mean * off
-    wider = to_variance * share * (v0 - v)
-    if isinstance(prior, NormalBetaPrime):
-        return Change(0.0, step, wider + 0.5 * step * off * share + step * step / count)
-    return Change(0.0, step, wider + step * off)
-
-
-def _bends(prior: Any, m: Any, v: Any) -> tuple[Any, Any, Any, Any]:
-    """Slopes of the penalty in the means and logarithms of variances, and its pseudo-counts."""
-    xp = namespace_of(m)
-    one = xp.ones_like(m)
-    if isinstance(prior, PaperNormalGamma):
-        inverse = prior.alpha_square / v
-        to_log = 0.5 * (prior.nu * (one - m * m / v) - inverse)
-        return prior.nu * m / v, to_log, prior.nu * one, xp.maximum(inverse, prior.nu * one)
-    off, v0 = m - prior.mean[:, None], prior.variance[:, None]
-    if isinstance(prior, NormalBetaPrime):
-        nu, share = 2.0 * prior.nu_mean, v / (v + v0)
-        to_mean = nu * off / (v + v0)
-        to_log = prior.nu_variance * (2.0 * share - 1.0) - 0.5 * to_mean * off * share
-        return to_mean, to_log, nu * share, 4.0 * prior.nu_variance * share * (1.0 - share)
-    to_mean, ratio = prior.nu_mean * off / v, v0 / v
-    to_log = 0.5 * (prior.nu_variance * (1.0 - ratio) - to_mean * off)
-    return to_mean, to_log, prior.nu_mean * one, prior.nu_variance * xp.maximum(ratio, one)
-
-
-def _land_inside(step: Step, count: Any, m: Any, v: Any, change: Change) -> tuple:
-    """The new counts, the moves of the means, and the new variances, of which enough is kept."""
-    xp, keep = namespace_of(m), 1.0 - step.projection.share
-    new = count + change.count
-    kept = xp.maximum(new, keep * count)
-    shift = change.sum / kept
-    variance = (count * v + change.square) / kept - shift * shift
-    short = ~((new >= keep * count) & (variance >= keep * v))
-    if may_be_true(short):
-        f = fractions(
-            step.projection.share, change.count / count, change.sum / (count * xp.sqrt(v)),
-            change.square / (count * v),
-        )  # fmt: skip
-        f = xp.where(short, f, xp.ones_like(f))
-        stays = short & (f == 0.0)  # a step beyond all bounds has no direction
-        new = count + f * change.count
-        shift = xp.where(stays, xp.zeros_like(m), f * change.sum / new)
-        variance = (count * v + f * change.square) / new - shift * shift
-        variance = xp.where(short, xp.maximum(variance, keep * v), variance)  # rounding at the edge
-        new, variance = xp.where(stays, count, new), xp.where(stays, v, variance)
-    return new, shift, variance, short
-
-
-def _land_check(step: Step, count: Any, m: Any, v: Any, change: Change) -> tuple:
-    """The paper's check-step: counts and variances are lifted to rho / n."""
-    xp, floor = namespace_of(m), step.floor
-    new = count + change.count
-    low = new < floor
-    kept = xp.where(low, floor * xp.ones_like(new), new)
-    # lifting N alone moves S/N and V/N, which are about zero
-    total = count * m + change.sum + m * change.count
-    shift = xp.where(low, total / kept - m, change.sum / kept)
-    about_zero = count * (v + m * m) + change.square
-    about_zero = about_zero + 2.0 * m * (change.sum + m * change.count) - m * m * change.count
-    lifted = about_zero / kept - m * m - 2.0 * m * shift
-    square = xp.where(low, lifted, (count * v + change.square) / kept)
-    variance = square - shift * shift
-    short = low | ~(variance >= floor / kept)
-    variance = xp.maximum(variance, floor / kept)
-    return clipped(kept, _COUNT, None), shift, variance, short
-
-
 class GaussianColumn(ColumnKind):
     """Numbers that no other kind knows, and dates and durations, as days."""
 
@@ -384,5 +264,5 @@ class GaussianColumn(ColumnKind):
         return number_of(column, said.shares, said.of())
 
 
-GAUSSIAN = register(GaussianFamily())
+register(GaussianFamily())
 register_column(GaussianColumn())

@@ -105,8 +105,7 @@ class ManyLevels(CategoricalFamily):
             block.past["share"][levels] += wider * lazy["lag_scale"][columns]
         if lazy["scale"].min(initial=1.0) < _FOLDED:
             block = self._folded(block)
-        gained = np.sum(seen + np.where(short, new_count - count - change, 0.0), axis=1)
-        mass, _ = projection.positive(block.mass, gained - step.decay * block.mass, step.floor)
+        mass = step.mass(block.mass, seen, np.where(short, new_count - count - change, 0.0))
         return block._replace(mass=mass), int(np.count_nonzero(over))
 
     # --- the state --------------------------------------------------------------------------------

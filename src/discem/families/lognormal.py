@@ -95,5 +95,5 @@ class LogNormalColumn(ColumnKind):
         return number_of(column, said.shares, said.of(), log=True)
 
 
-LOG_NORMAL = register(LogNormalFamily())
+register(LogNormalFamily())
 register_column(LogNormalColumn())

@@ -261,4 +261,4 @@ def precisions(covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
     return inverse[0] / unit, log_det[0] + 2.0 * np.log(deviation).sum(), int(varies.sum())
 
 
-NORMAL = register(NormalFamily())
+register(NormalFamily())

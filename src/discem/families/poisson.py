@@ -15,10 +15,11 @@ from ..exceptions import OptionError
 from ..io.column_kinds import ColumnKind, Found, Slot, register_column
 from ..io.rows import DenseRows, dense_rows
 from ..priors import Gamma
-from ._block import Accepts, Block, Schema, Statistics
+from ._block import Accepts, Block, Schema, Statistics, seen_of
 from ._distributions import OfCounts
 from ._family import Family, register
 from ._missing import independent
+from ._units import column
 
 _LEAST = 1e-12  # the smallest rate of a column
 _SMALLEST, _LARGEST = 1e-200, 1e200  # .. and of a factor
@@ -39,11 +40,7 @@ class PoissonFamily(Family):
 
     def read(self, block, rows: DenseRows):
         x = beside(rows.values, block.mass)
-        xp = namespace_of(x)
-        missing, seen = xp.isnan(x), None
-        if xp.any(missing):
-            x = xp.where(missing, xp.zeros_like(x), x)
-            seen = xp.where(missing, xp.zeros_like(x), xp.ones_like(x))
+        x, seen = seen_of(x)
         return Statistics(x, seen, None if rows.base is None else beside(rows.base, x))
 
     def table(self, block):
@@ -68,9 +65,8 @@ class PoissonFamily(Family):
         to_prior = xp.minimum(step.pull * block.prior.nu * xp.ones_like(count), 0.5 * count)
         about_mean = sums - rate * seen + to_prior * (block.prior.rate[:, None] - rate)
         new, shorter = positive(rate, about_mean / new_count, step.floor)
-        beyond = xp.where(short, new_count - count - change, xp.zeros_like(count))
-        gained = xp.sum(seen + beyond, axis=1)
-        mass, _ = positive(block.mass, gained - step.decay * block.mass, step.floor)
+        missed = xp.where(short, new_count - count - change, xp.zeros_like(count))
+        mass = step.mass(block.mass, seen, missed)
         values = {"rate": clipped(new, _SMALLEST, _LARGEST)}
         n_short = count_true(short | shorter)
         return block._replace(mass=mass, values=values), n_short
@@ -112,15 +108,9 @@ class PoissonFamily(Family):
     def start(self, prior, tally, total, init, stream):
         count, sums = tally
         d, K = count.shape
-        rate = prior.rate
-        if rate is None:  # not quite 0 where nothing was counted: the next row may be the first
-            rate = (sums.sum(axis=1) + 0.5) / (count.sum(axis=1) + 1.0)
-        try:
-            rate = np.maximum(np.broadcast_to(rate, d).astype(np.float64), _LEAST)
-        except ValueError as error:
-            raise OptionError(
-                f"prior: rate needs one number, or one for each of {d} columns"
-            ) from error
+        # not quite 0 where nothing was counted: the next row may be the first
+        usual = (sums.sum(axis=1) + 0.5) / (count.sum(axis=1) + 1.0)
+        rate = np.maximum(column("rate", prior.rate, d, usual), _LEAST)
         if init == "prior":
             mass, rates = np.full(d, float(K)), np.repeat(rate[:, None], K, axis=1)
         else:
@@ -215,5 +205,5 @@ class PoissonColumn(ColumnKind):
         return OfCounts(said.shares, rate, *(column.span or (0.0, np.inf)))
 
 
-POISSON = register(PoissonFamily())
+register(PoissonFamily())
 register_column(PoissonColumn())

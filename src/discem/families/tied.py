@@ -91,8 +91,8 @@ class TiedFamily(NormalFamily):
         taken = (new - count) / xp.where(short, change, xp.ones_like(change))
         taken = xp.where(short, xp.clip(xp.abs(taken), 0.0, 1.0), xp.ones_like(count))
         mean = mean + taken * to_sum / new
-        gained = xp.sum(xp.where(short, new - count + seen - change, seen))[None]
-        mass, _ = step.projection.positive(block.mass, gained - step.decay * block.mass, step.floor)
+        missed = xp.where(short, new - count - change, xp.zeros_like(count))
+        mass = step.mass(block.mass, seen, missed)
         values = {"mean": clipped(mean, -_wishart.WIDE, _wishart.WIDE)}
         return block._replace(mass=mass, values=values), count_true(short)
 
@@ -180,4 +180,4 @@ def _means(block: Block, batch: Linear) -> Any:
     return namespace_of(mean).concat(parts, axis=0)
 
 
-TIED = register(TiedFamily())
+register(TiedFamily())

@@ -18,6 +18,7 @@ from . import _levels
 from ._block import Block
 from ._documents import distinct
 from ._family import register
+from ._lazily import Lazily
 from .categorical import CATEGORICAL, CategoricalFamily
 
 _LEAST = 1e-250  # the smallest share that a step may leave
@@ -34,10 +35,11 @@ class Found(NamedTuple):
     first: np.ndarray  # where the levels of each column that is there begin
 
 
-class ManyLevels(CategoricalFamily):
+class ManyLevels(Lazily, CategoricalFamily):
     """Levels of which there are very many. Blocks of categories become such, see `thinned`."""
 
     name = "levels"
+    scalars = ("scale", "pulled")
     positive: ClassVar[frozenset[str]] = frozenset()  # shares are held in units of their own
 
     @property
@@ -104,7 +106,7 @@ class ManyLevels(CategoricalFamily):
         if block.past:
             block.past["share"][levels] += wider * lazy["lag_scale"][columns]
         if lazy["scale"].min(initial=1.0) < _FOLDED:
-            block = self._folded(block)
+            block = self._through(block)
         mass = step.mass(block.mass, seen, np.where(short, new_count - count - change, 0.0))
         return block._replace(mass=mass), int(np.count_nonzero(over))
 
@@ -132,11 +134,16 @@ class ManyLevels(CategoricalFamily):
             past = {"share": average}
         return block._replace(family=CATEGORICAL.name, values={"share": p}, past=past, lazy=())
 
-    def _folded(self, block: Block) -> Block:
-        plain = self.settled(block)
-        if not block.past:
-            return self.thinned(plain)
+    def _plain(self, block: Block) -> Block:
+        """The same shares as a block of categories, which has no average."""
+        return self.settled(block._replace(past={}))
+
+    def _through(self, block: Block, change: Any = lambda plain: plain) -> Block:
+        """What a change of a block of categories makes of this one; its scales are 1 again."""
+        plain = change(self.settled(block))
         new = self.thinned(plain._replace(past={}))
+        if not block.past:
+            return new
         return self.with_past(new, plain._replace(values=plain.past), block.lazy["weight"])
 
     def with_average(self, block):
@@ -146,25 +153,11 @@ class ManyLevels(CategoricalFamily):
         return block._replace(past=past, lazy=block.lazy | own)
 
     def with_past(self, block, past, weight):
-        block = self.thinned(self.settled(block._replace(past={})))
+        block = self.thinned(self._plain(block))
         past = self.settled(past) if past.lazy else past
         lags = {"share": weight * (block.values["share"] - past.values["share"])}
         own = {"lag_scale": weight * block.lazy["scale"], "weight": float(weight)}
         return block._replace(past=lags, lazy=block.lazy | own)
-
-    def averaged_in(self, block, weight, total):
-        """Lazily: a change at weight W is missing from the share W / total of the average."""
-        lazy = block.lazy
-        lazy["lag_scale"] += weight * lazy["scale"]
-        lazy["lag_pulled"] += weight * lazy["pulled"]
-        lazy["weight"] += weight
-        return block
-
-    def reweighed(self, block, factor):
-        block.past["share"] *= factor
-        for name in ("lag_scale", "lag_pulled", "weight"):
-            block.lazy[name] *= factor
-        return block
 
     def averaged(self, block):
         if not block.past:
@@ -173,16 +166,7 @@ class ManyLevels(CategoricalFamily):
         return self.thinned(plain._replace(values=plain.past, past={}))
 
     def mean_of(self, blocks, shares, by_component):
-        plain = [self.settled(block._replace(past={})) for block in blocks]
-        return self.thinned(super().mean_of(plain, shares, by_component))
-
-    def _through(self, block: Block, change: Any) -> Block:
-        """What a change of a block of categories makes of this one."""
-        plain = change(self.settled(block))
-        new = self.thinned(plain._replace(past={}))
-        if not block.past:
-            return new
-        return self.with_past(new, plain._replace(values=plain.past), block.lazy["weight"])
+        return self.thinned(super().mean_of([*map(self._plain, blocks)], shares, by_component))
 
     def with_components(self, block, order, mass):
         return self._through(block, lambda b: CATEGORICAL.with_components(b, order, mass))
@@ -223,16 +207,16 @@ class ManyLevels(CategoricalFamily):
         CATEGORICAL.check(self.settled(block), n_components, n_features, averages)
 
     def penalty(self, block):
-        return CATEGORICAL.penalty(self.settled(block._replace(past={})))
+        return CATEGORICAL.penalty(self._plain(block))
 
     def sample(self, block, codes, rng):
-        return CATEGORICAL.sample(self.settled(block._replace(past={})), codes, rng)
+        return CATEGORICAL.sample(self._plain(block), codes, rng)
 
     def expectations(self, block):
-        return CATEGORICAL.expectations(self.settled(block._replace(past={})))
+        return CATEGORICAL.expectations(self._plain(block))
 
     def slopes(self, block):
-        return CATEGORICAL.slopes(self.settled(block._replace(past={})))
+        return CATEGORICAL.slopes(self._plain(block))
 
 
 MANY_LEVELS = ManyLevels()

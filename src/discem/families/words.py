@@ -35,7 +35,8 @@ from ._documents import (
     space,
     take_rows,
 )
-from ._family import Family, register
+from ._family import register
+from ._lazily import Lazily
 
 _EAGER = 10.0  # a step is so many documents of the start, which is to be outweighed soon
 _QUIET = 0.005  # weight of all unlabelled documents together, beside that of the labelled ones
@@ -45,12 +46,13 @@ _FAR = 1e9  # counts beyond are not for single precision, in which squares overf
 _FOLDED = 1e-3  # a smaller scale is folded into the counts, before digits are lost
 
 
-class WordsFamily(Family):
+class WordsFamily(Lazily):
     """Counts of words, drawn one by one from the distribution of the component."""
 
     name = "words"
     priors = (Dirichlet,)
     accepts = Accepts(sparse=True, negative=False)
+    scalars = ("scale", "gamma")
 
     # --- the three things a model asks for --------------------------------------------------------
 
@@ -212,21 +214,6 @@ class WordsFamily(Family):
         }
         own = {"lag_scale": weight * lazy["scale"], "lag_gamma": weight * past.lazy["gamma"]}
         return block._replace(past=lags, lazy=lazy | own | {"weight": weight})
-
-    def averaged_in(self, block, weight, total):
-        """Lazily: a change at weight W is missing from the share W / total of the average."""
-        lazy = block.lazy
-        lazy["lag_scale"] += weight * lazy["scale"]
-        lazy["lag_gamma"] += weight * lazy["gamma"]
-        lazy["weight"] += weight
-        return block
-
-    def reweighed(self, block, factor):
-        for name in _LAGS:
-            block.past[name] *= factor
-        for name in ("lag_scale", "lag_gamma", "weight"):
-            block.lazy[name] *= factor
-        return block
 
     def averaged(self, block):
         return _counts.averaged(block) if block.past else block

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..io.cells import Content, as_times
 from ..io.columns import Column
+from ..io.file_rows import Rows, TextRows
 from ..io.frames import check_table
-from ..io.table_files import Rows, TextRows
 
 
 def cells_of(content: Content) -> list[Any]:

@@ -20,7 +20,7 @@ from ._tables import Tables, need_column
 if TYPE_CHECKING:
     from ..estimators._explain_numbers import NumberExplanation
     from ..estimators._predicted import PredictedNumbers
-    from ..io.table_files import Rows
+    from ..io.file_rows import Rows
     from ..report.evaluation import NumberEvaluation
 
     Told = Iterator[tuple[Batch, PredictedNumbers]]

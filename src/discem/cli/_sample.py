@@ -55,8 +55,9 @@ def sample(
 
 def _cells(model: Any, pairs: list[str]) -> dict[str, Any]:
     """The given cells, read as the model knows their columns."""
+    from ..io.file_rows import TextRows
     from ..io.sources import listed
-    from ..io.table_files import TextRows, kind_of
+    from ..io.table_files import kind_of
     from ._cells import cells_of
 
     known = {str(column.name): column for column in model.model_.layout_.columns}

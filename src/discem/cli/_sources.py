@@ -11,7 +11,7 @@ from ..io.sources import STDIN, Skip, check_sources, expanded, expected_rows, fi
 from ._screen import Meter, Pace
 
 if TYPE_CHECKING:
-    from ..io.table_files import Rows
+    from ..io.file_rows import Rows
 
 
 class Source(NamedTuple):

@@ -16,8 +16,9 @@ from ..exceptions import InputError, OptionError
 from ..io.cells import Content
 from ..io.column_kinds import column_names
 from ..io.documents import Labels
+from ..io.file_rows import Rows, in_place
 from ..io.sources import listed
-from ..io.table_files import ReadTable, Rows, in_place, kind_of, table_of
+from ..io.table_files import ReadTable, kind_of
 from ..io.tables import Layout
 from ._reader import Batch, Reader, Training
 from ._screen import Meter, Pace, Warnings, plain_cell
@@ -148,7 +149,7 @@ class Tables(Reader):
             for name, kind in self._kinds.items()
             if name in rows.columns
         }  # of lines of JSON there may be none
-        return table_of(found or {next(iter(self._kinds)): _nothing(rows)})
+        return ReadTable(found or {next(iter(self._kinds)): _nothing(rows)})
 
     @cached_property
     def _kinds(self) -> dict[str, str | None]:
@@ -261,7 +262,7 @@ class Tables(Reader):
     def _X(self, rows: Rows) -> ReadTable:
         """The columns that a model is to be fitted to; ignored ones are not looked at."""
         families = self._given
-        return table_of(
+        return ReadTable(
             {
                 name: _nothing(rows)
                 if families.get(name) == "ignored"

@@ -13,7 +13,7 @@ from ..exceptions import InputError, OptionError
 from ..families._distributions import OfLevels
 from ..io.column_kinds import IGNORED
 from ..io.columns import place
-from ..io.frames import plain_name
+from ..io.vectors import plain_name
 from ..targets import UNKNOWN
 from . import _input
 from ._distributions import Distribution

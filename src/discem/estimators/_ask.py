@@ -9,7 +9,8 @@ import numpy as np
 from ..exceptions import OptionError
 from ..families._distributions import OfColumn, OfLevels
 from ..io.column_kinds import IGNORED
-from ..io.frames import check_table, plain_name
+from ..io.frames import check_table
+from ..io.vectors import plain_name
 from ._answers import DensityAnswers
 from ._impute import distributions, restored
 from ._threads import reads

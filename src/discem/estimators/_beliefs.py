@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..exceptions import InputError
 from ..families._distributions import OfCounts, OfLevels, OfNumbers
 from ..io.cells import as_times
-from ..io.frames import plain_name
 from ..io.rows import dense_rows
+from ..io.vectors import plain_name
 from ._impute import distribution
 from ._tables import Encoded
 

@@ -11,8 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._kinds import savable
 from ..exceptions import InputError, OptionError
-from ..io.frames import Table, check_table, make_table
+from ..io.frames import Table, check_table
 from ..io.labels import plain_labels
+from ..io.making import make_table
 from ..io.rows import dense_rows
 from ._by_label import place_of
 from ._components import joint_scores

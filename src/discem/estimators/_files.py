@@ -25,8 +25,8 @@ from .._kinds import KINDS, name_of
 from ..exceptions import DiscemError, ModelFileError
 from ..io.container import Container, open_to_read, write_container
 from ..io.files import write_atomically
-from ..io.frames import plain_name
 from ..io.labels import plain_labels, read_labels
+from ..io.vectors import plain_name
 from . import gaussian, imputer, mixture, naive_bayes, regressor, table, text, topics  # noqa: F401  kinds
 from ._base import GenerativeClassifier
 from ._options import is_count

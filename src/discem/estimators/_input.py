@@ -17,7 +17,8 @@ from .._checks import NUMBER, demand
 from ..exceptions import InputError, NoNumberError
 from ..families import Accepts
 from ..io.cells import LARGEST, as_floats, first, is_missing, shown
-from ..io.frames import cells_of, check_shape, columns_of, unmasked
+from ..io.file_rows import in_place
+from ..io.frames import check_shape
 from ..io.labels import (
     ONCE,
     are_same,
@@ -27,7 +28,7 @@ from ..io.labels import (
     places_of,
     read_labels,
 )
-from ..io.table_files import in_place
+from ..io.vectors import cells_of, columns_of, unmasked
 from ..targets import UNKNOWN, UNLABELLED, Targets, label_sets, labels, soft_labels
 from ._types import ClassifierMixin, Labels, Table, Weights
 

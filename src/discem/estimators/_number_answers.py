@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from .._checks import demand
 from .._kinds import savable
 from ..exceptions import InputError
-from ..io.frames import check_table, make_table
+from ..io.frames import check_table
+from ..io.making import make_table
 from ..io.rows import Rows
 from . import _input
 from ._average import read_for

@@ -16,7 +16,8 @@ from ..exceptions import InputError, NoNumberError, warn
 from ..families.lognormal import SKEWED
 from ..io.cells import LARGEST, as_floats, is_missing, shown
 from ..io.column_kinds import skewness
-from ..io.frames import cells_of, check_table, columns_of, plain_name, unmasked
+from ..io.frames import check_table
+from ..io.vectors import cells_of, columns_of, plain_name, unmasked
 
 TARGETS = ("real", "positive", "count")
 _ABSURD = 1e5  # times the usual distance from the median, from which a number is a mistake

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..io.rows import CodeRows, DenseRows
+from ..io.rows import DenseRows
 from ._block import Block
 from ._family import family_of
 from ._given import conditionals
@@ -57,14 +57,14 @@ class Correlated(NamedTuple):
         return self.mean[np.arange(len(codes)), codes] + (root @ noise)[:, :, 0]
 
 
-def independent(block: Block, rows: DenseRows | CodeRows, *parameters: np.ndarray) -> Independent:
+def independent(block: Block, rows: DenseRows, *parameters: np.ndarray) -> Independent:
     """The answer of a family whose parameters are (K, d)."""
     cells = np.asarray(rows.values)
     by_column = zip(*(each.T[:, None, :] for each in parameters), strict=True)
     return Independent(block, cells, np.isnan(cells), list(by_column))
 
 
-def of_levels(block: Block, rows: CodeRows, share: np.ndarray) -> Independent:
+def of_levels(block: Block, rows: DenseRows, share: np.ndarray) -> Independent:
     """The answer of levels, whose shares are (L, K), all columns one below the other."""
     cells = np.asarray(rows.values)
     parts = pairwise(block.fixed["first"])

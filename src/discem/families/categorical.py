@@ -23,7 +23,7 @@ from .._arrays import (
 )
 from .._checks import Array, Number, demand
 from ..exceptions import InputError, OptionError
-from ..io.rows import CodeRows, code_rows
+from ..io.rows import DenseRows, code_rows
 from ..priors import Levels
 from . import _levels
 from ._block import Accepts, Block, Schema, Statistics
@@ -52,7 +52,7 @@ class CategoricalFamily(Family):
     def view(self, X):
         return code_rows(X)
 
-    def read(self, block, rows: CodeRows):
+    def read(self, block, rows: DenseRows):
         """Indicators of the levels, one column after the other; of many levels they are sparse."""
         first, codes = block.fixed["first"], rows.values
         sizes = np.diff(first)

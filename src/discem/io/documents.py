@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
@@ -21,6 +22,7 @@ from .sources import (
     label_of,
     listed,
     parquet_file,
+    read_each,
     read_lines,
     shown_name,
 )
@@ -111,7 +113,7 @@ def read_documents(
     names = [os.fspath(path) for path in paths]
     formats = [find_format(name, format) for name in names]
     wanted = _Names(text, label, labels, max_size)
-    return _read_all(list(zip(names, formats, strict=True)), wanted, skip)
+    return _read_all(zip(names, formats, strict=True), wanted, skip)
 
 
 def read_part(
@@ -120,23 +122,17 @@ def read_part(
     """All documents of a file, or of some row groups of it, `before` which there are rows."""
     wanted = _Names(**names)
     if groups is None:
-        return list(_read_all([(path, format)], wanted))
+        return list(_read_all([(path, format)], wanted, None))
     return list(_read_parquet(path, wanted, groups, before))
 
 
 def _read_all(
-    sources: list[tuple[str, str]], names: _Names, skip: Skip | None = None
+    sources: Iterable[tuple[str, str]], names: _Names, skip: Skip | None
 ) -> Iterator[Document]:
-    for path, format in sources:
-        before = skip(path) if skip is not None else 0
-        if before is None:
-            continue
-        empty = True
-        for document in islice(_READERS[format](path, names), before, None):
-            empty = False
-            yield document
-        if empty and not before:
-            raise InputError(f"{shown_name(path)}: no documents in it")
+    def read(path: str, format: str, before: int) -> Iterator[Document]:
+        return islice(_READERS[format](path, names), before, None)
+
+    return read_each(sources, read, skip, "documents")
 
 
 def _read_txt(path: str, names: _Names) -> Iterator[Document]:
@@ -164,10 +160,6 @@ def _read_csv(path: str, names: _Names, delimiter: str = ",") -> Iterator[Docume
         else:
             found = label_of(row[label], f"{where}, line {number}, {names.label!r}")
             yield Document(found, row[text])
-
-
-def _read_tsv(path: str, names: _Names) -> Iterator[Document]:
-    return _read_csv(path, names, delimiter="\t")
 
 
 def _places(where: str, header: Sequence[str], names: _Names) -> tuple[int, int | None]:
@@ -230,7 +222,7 @@ def _plain(batch: Any, path: str) -> list[dict[str, Any]]:
 _READERS: dict[str, Callable[[str, _Names], Iterator[Document]]] = {
     "txt": _read_txt,
     "csv": _read_csv,
-    "tsv": _read_tsv,
+    "tsv": partial(_read_csv, delimiter="\t"),
     "jsonl": _read_jsonl,
     "parquet": _read_parquet,
 }

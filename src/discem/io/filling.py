@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._checks import NUMBER
-from .frames import plain_name, unmasked
+from .vectors import plain_name, unmasked
 
 
 class Filling(NamedTuple):

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
-from decimal import Decimal
-from importlib import import_module
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -25,9 +22,9 @@ from .cells import (
     refusal,
     shown,
 )
+from .vectors import plain_name, unmasked
 
 BACKENDS = ("pandas", "polars", "pyarrow", "array", "dicts")
-_TIMES = ("date", "duration", "timestamp")  # types that Python rounds, or does not have
 _TABLES = "a data frame, an array with two axes, or a list of dicts or of lists"
 
 
@@ -70,13 +67,6 @@ class Table:
             if content.kind == "level":
                 self._levels[column] = content
         return content
-
-
-def plain_name(name: Any) -> str | int:
-    """A name that can stand in a file; those of several levels become texts."""
-    if isinstance(name, int | np.integer) and not isinstance(name, bool):
-        return int(name)
-    return str(name)
 
 
 def check_shape(shape: tuple[int, ...]) -> None:
@@ -142,105 +132,7 @@ def check_table(X: Any) -> Table:
     raise InputError(f"X is a {type(X).__name__}: expected {_TABLES}")
 
 
-# --- vectors, and columns of any library ----------------------------------------------------------
-
-
-def cells_of(y: Any, what: str) -> list[Any] | np.ndarray:
-    """The cells of a vector as they are: an array of a type of NumPy's, or a list of objects.
-
-    Whole numbers beside missing cells stay whole: as floats, large ones would be rounded.
-    """
-    if isinstance(y, np.ndarray):
-        return _cells_of_array(y, what)
-    for backend, kinds, read in (
-        ("pandas", ("Series", "Index", "api.extensions.ExtensionArray"), _cells_of_pandas),
-        ("polars", ("Series",), _cells_of_polars),
-        ("pyarrow", ("Array", "ChunkedArray"), _cells_of_arrow),
-    ):
-        library = sys.modules.get(backend)
-        if library and any(isinstance(y, attrgetter(kind)(library)) for kind in kinds):
-            with reading(what):
-                return read(y, what)
-    if hasattr(y, "to_native"):  # of narwhals
-        return cells_of(y.to_native(), what)
-    if sp.issparse(y):
-        raise InputError(f"{what} is a sparse matrix: give it as an array, by toarray()")
-    if hasattr(y, "__array__") or isinstance(y, memoryview):
-        return _cells_of_array(np.asarray(y), what)
-    if isinstance(y, str | bytes | Mapping | Set) or not isinstance(y, Collection):
-        raise InputError(
-            f"{what} should be a 1d array or a list, got {shown(y)}: give one cell for each row"
-        )
-    return list(y)
-
-
-def _cells_of_array(y: np.ndarray, what: str) -> list[Any] | np.ndarray:
-    if y.ndim != 1:
-        raise InputError(f"{what} should be a 1d array, got an array of shape {y.shape} instead.")
-    y = unmasked(y)
-    return y.tolist() if y.dtype.kind in "OT" else y
-
-
-def _cells_of_pandas(y: Any, what: str) -> list[Any] | np.ndarray:
-    if hasattr(y.dtype, "pyarrow_dtype"):
-        return _cells_of_arrow(getattr(y, "array", y).__arrow_array__(), what)
-    _refuse_zone(y.dtype, what)
-    return np.asarray(y) if _kind_of_numpy(y.dtype) else y.tolist()
-
-
-def _kind_of_numpy(dtype: Any) -> bool:
-    """Whether a column of pandas is an array of NumPy, or can be without loss."""
-    if type(dtype).__name__ == "SparseDtype":
-        return _kind_of_numpy(dtype.subtype)
-    return isinstance(dtype, np.dtype) and dtype.kind != "O"
-
-
-def _cells_of_polars(y: Any, what: str) -> list[Any] | np.ndarray:
-    _refuse_zone(y.dtype, what)
-    return y.to_numpy() if str(y.dtype).lower().startswith(_TIMES) else y.to_list()
-
-
-def _cells_of_arrow(y: Any, what: str) -> list[Any] | np.ndarray:
-    import pyarrow as pa
-
-    _refuse_zone(y.type, what)
-    if pa.types.is_date64(y.type):  # days, in milliseconds
-        y = y.cast(pa.date32())
-    return np.asarray(y) if str(y.type).startswith(_TIMES) else y.to_pylist()
-
-
-def _refuse_zone(dtype: Any, what: str) -> None:
-    if getattr(dtype, "tz", None) or getattr(dtype, "time_zone", None):
-        raise InputError(
-            f"{what} holds {dtype}, times with a time zone, which labels do not keep: make them "
-            "texts, or leave the zone out"
-        )
-
-
-def columns_of(frame: Any) -> tuple[list[Any], Callable[[int], Any]] | None:
-    """The names of the columns of a data frame, and what gives each; None if it is no frame."""
-    if hasattr(frame, "to_native"):  # of narwhals
-        frame = frame.to_native()
-    if hasattr(frame, "schema") and hasattr(frame, "column"):
-        return list(frame.schema.names), frame.column
-    if hasattr(frame, "columns") and hasattr(frame, "iloc"):
-        return list(frame.columns), lambda j: frame.iloc[:, j]
-    if hasattr(frame, "columns") and hasattr(frame, "to_series"):
-        return list(frame.columns), frame.to_series
-    return None
-
-
 # --- arrays and lists -----------------------------------------------------------------------------
-
-
-def unmasked(X: np.ndarray) -> np.ndarray:
-    """A plain array, in which cells that were masked are None, or NaT."""
-    mask = np.ma.getmask(X)
-    X = np.asarray(X)
-    if mask is not np.ma.nomask:
-        X = X.copy() if X.dtype.kind in "mM" else X.astype(object)
-        X[mask] = None
-    return X
 
 
 def _open_array(X: Any) -> Table:
@@ -409,97 +301,3 @@ def _open_other(X: Any) -> Table:
 
 def _not_there(X: Any) -> InputError:
     return InputError(f"X is a {type(X).__name__}, whose rows are not there yet: collect() them")
-
-
-# --- the way back ---------------------------------------------------------------------------------
-
-
-def make_table(backend: str, names: Sequence[str | int], columns: Sequence[np.ndarray]) -> Any:
-    """A table like those of a backend; columns hold floats, times, or objects, None missing."""
-    if backend == "array" and all(column.dtype == np.float64 for column in columns):
-        return np.column_stack(columns)
-    if backend == "array":
-        table = np.empty((len(columns[0]), len(columns)), dtype=object)
-        for j, column in enumerate(columns):
-            table[:, j] = _as_objects(column)
-        return table
-    if backend == "dicts":
-        rows = zip(*map(_as_objects, columns), strict=True)
-        named = (zip(names, row, strict=True) for row in rows)
-        return [{name: cell for name, cell in row if cell is not None} for row in named]
-    try:
-        library = import_module(backend)
-    except ImportError as error:
-        raise MissingExtraError(
-            f"the table to be made is one of {backend}, as that of the fit: pip install {backend}"
-        ) from error
-    try:
-        if backend == "pandas":
-            table = library.DataFrame({j: _as_pandas(library, c) for j, c in enumerate(columns)})
-            table.columns = library.Index(names, dtype=None if are_texts(names) else object)
-            return table
-        texts = list(map(str, names))
-        if backend == "polars":
-            pairs = zip(texts, columns, strict=True)
-            return library.DataFrame([_as_polars(library, *pair) for pair in pairs])
-        return library.table([_as_arrow(library, column) for column in columns], names=texts)
-    except (OverflowError, TypeError, ValueError) as error:  # one that came later, of another kind
-        raise InputError(f"a cell or name has no place in a table of {backend}: {error}") from error
-
-
-def _as_objects(column: np.ndarray) -> list[Any]:
-    """Cells as Python has them; NaN and NaT are None."""
-    return [None if cell != cell else cell for cell in column.tolist()]
-
-
-def are_texts(cells: Iterable[Any]) -> bool:
-    """Whether cells that are strings can be written: half of a pair of characters cannot."""
-    try:
-        "".join(cell for cell in cells if isinstance(cell, str)).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _as_pandas(pd: Any, column: np.ndarray) -> Any:
-    if column.dtype != object:
-        return pd.Series(column)
-    cells = column.tolist()
-    kinds = set(map(type, cells)) - {type(None)}
-    dtypes = {bool: "boolean", int: object}  # what pandas would make numbers of if one is missing
-    if kinds == {str} and not are_texts(cells):
-        return pd.Series(cells, dtype=object)
-    return pd.Series(cells, dtype=dtypes.get(kinds.pop()) if len(kinds) == 1 else None)
-
-
-def _as_polars(pl: Any, name: str, column: np.ndarray) -> Any:
-    if column.dtype != object:
-        return pl.Series(name, column, nan_to_null=True)
-    cells = column.tolist()
-    return pl.Series(
-        name, cells, dtype=_holding(cells, ("Int64", "UInt64", "Int128", "UInt128"), pl)
-    )
-
-
-def _as_arrow(pa: Any, column: np.ndarray) -> Any:
-    if column.dtype != object:
-        return pa.array(column, from_pandas=True)
-    cells = column.tolist()
-    dtype = _holding(cells, ("int64", "uint64"), pa)
-    if dtype is None and any(type(cell) is int for cell in cells):  # of more bits than any type has
-        cells = [None if cell is None else Decimal(cell) for cell in cells]
-    return pa.array(cells, dtype)
-
-
-def _holding(cells: list[Any], names: Sequence[str], library: Any) -> Any:
-    """The first type that holds the cells, if they are whole numbers, and there is one."""
-    seen = [cell for cell in cells if cell is not None]
-    if set(map(type, seen)) != {int}:
-        return None
-    for name in names:
-        bits, signed = int(name.lower().lstrip("uint")), not name.lower().startswith("u")
-        low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if signed else (0, 2**bits)
-        if low <= min(seen) and max(seen) < high:
-            dtype = getattr(library, name)
-            return dtype() if library.__name__ == "pyarrow" else dtype
-    return None

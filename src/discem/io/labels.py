@@ -18,7 +18,7 @@ import numpy as np
 
 from ..exceptions import InputError
 from .cells import LARGEST, first, is_inexact, is_missing, shown, with_unit
-from .frames import cells_of
+from .vectors import cells_of
 
 _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (  # the first that fits: True is an int, too
     ("text", (str,)),

@@ -19,9 +19,10 @@ import numpy as np
 from ..exceptions import InputError
 from . import documents, table_files
 from .cells import Content
+from .file_rows import NUMBERS, Rows
 from .partitions import Lazy
 from .sources import STDIN, find_format, row_groups
-from .table_files import NUMBERS, ReadTable, Rows
+from .table_files import ReadTable
 from .texts import Found, common_kind, merge_kinds
 
 Tell = Callable[[int], None]

@@ -13,7 +13,7 @@ from .._sparse import taken
 
 
 class DenseRows(NamedTuple):
-    """Rows of an (n, d) table; NaN is a missing cell."""
+    """Rows of an (n, d) table: numbers, NaN missing, or levels by number, -1 missing."""
 
     values: np.ndarray
     base: np.ndarray | None = None  # (n,) ln h(x): what all components share; None is 0
@@ -35,29 +35,6 @@ class DenseRows(NamedTuple):
     def take(self, chosen: Any) -> DenseRows:
         """Some of the rows."""
         return DenseRows(self.values[chosen], None if self.base is None else self.base[chosen])
-
-
-class CodeRows(NamedTuple):
-    """Rows of an (n, d) table of levels, by number; -1 is a missing cell."""
-
-    values: np.ndarray
-
-    @property
-    def parts(self) -> tuple[CodeRows]:
-        return (self,)
-
-    @property
-    def n_rows(self) -> int:
-        return self.values.shape[0]
-
-    @property
-    def n_cells(self) -> int:
-        """Stored cells of all rows."""
-        return prod(self.values.shape)
-
-    def take(self, chosen: Any) -> CodeRows:
-        """Some of the rows."""
-        return CodeRows(self.values[chosen])
 
 
 class SparseRows(NamedTuple):
@@ -114,11 +91,11 @@ def dense_rows(X: np.ndarray, base: np.ndarray | None = None) -> DenseRows:
     return DenseRows(np.asarray(X, dtype=np.float64), base)
 
 
-def code_rows(X: np.ndarray) -> CodeRows:
+def code_rows(X: np.ndarray) -> DenseRows:
     """View whole numbers as rows of levels; what is negative or NaN is missing."""
     if X.dtype.kind == "f":
         X = np.where(np.isnan(X), -1.0, X)
-    return CodeRows(np.asarray(X, dtype=np.int32))
+    return DenseRows(np.asarray(X, dtype=np.int32))
 
 
 def sparse_rows(X: Any) -> SparseRows:

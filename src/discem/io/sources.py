@@ -119,6 +119,28 @@ def listed(names: Iterable[str]) -> str:
     return (", ".join(map(repr, names[:_NAMED])) or "none") + more
 
 
+def read_each(
+    sources: Iterable[tuple[str, str]],
+    read: Callable[[str, str, int], Iterator[Item]],
+    skip: Skip | None,
+    what: str,
+) -> Iterator[Item]:
+    """What ``read(path, format, before)`` finds in each file, one after the other.
+
+    A file with nothing in it is refused.
+    """
+    for path, format in sources:
+        before = skip(path) if skip is not None else 0
+        if before is None:
+            continue
+        empty = True
+        for item in read(path, format, before):
+            empty = False
+            yield item
+        if empty and not before:
+            raise InputError(f"{shown_name(path)}: no {what} in it")
+
+
 # --- lines ----------------------------------------------------------------------------------------
 
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from abc import ABC, abstractmethod
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from ..exceptions import InputError, reading
-from .cells import Content, join_contents, read_objects, shown
+from ..exceptions import InputError
+from .cells import Content, join_contents
 from .columns import Column
-from .frames import Table, check_table
+from .file_rows import ArrowRows, ObjectRows, Piece, Rows, TextRows
+from .frames import Table
 from .sources import (
     FORMATS,
     STDIN,
@@ -25,285 +23,14 @@ from .sources import (
     csv_rows,
     find_format,
     json_objects,
-    label_of,
-    listed,
     parquet_file,
+    read_each,
     shown_name,
 )
-from .texts import Found, is_missing, kinds_of, read_texts
 
 _KINDS = tuple(format for format in FORMATS if format != "txt")
 _INDEX = re.compile("__index_level_[0-9]+__")  # what pandas leaves in Parquet files
-_END = "\0"
-NUMBERS = "numbers"  # of JSON, which need no reading
 _AT_ONCE = 1000  # rows, of a file that is read to its end
-
-
-_ROW = re.compile(r"\b(in|at) row ([0-9]+)")
-
-
-class Piece(NamedTuple):
-    """Rows that came one after the other out of a file."""
-
-    path: str
-    word: str  # what a number counts, "line" or "row"
-    numbers: Sequence[int]
-
-
-class Rows(ABC):
-    """Rows of files, by columns, whose cells are as the files have them until they are asked."""
-
-    complete = True  # whether all rows have all columns
-
-    def __init__(self, columns: dict[str, Any], pieces: list[Piece]):
-        self.columns, self.pieces = columns, pieces
-        self._ends = np.cumsum([len(piece.numbers) for piece in pieces]).tolist()
-
-    def __len__(self) -> int:
-        return self._ends[-1]
-
-    @property
-    def path(self) -> str:
-        """The first file."""
-        return shown_name(self.pieces[0].path)
-
-    @property
-    def names(self) -> list[str]:
-        return list(self.columns)
-
-    def place(self, row: int) -> str:
-        """A row in a message."""
-        which = bisect_right(self._ends, row)
-        piece = self.pieces[which]
-        number = piece.numbers[row - (self._ends[which] - len(piece.numbers))]
-        return f"{shown_name(piece.path)}, {piece.word} {number:,}"
-
-    @abstractmethod
-    def cells(self, name: str) -> list[Any]:
-        """The cells of a column, as Python has them; None is missing."""
-
-    def content(self, name: str, kind: str | None = None, given: bool = False) -> Content:
-        """The cells of a column, as models read them.
-
-        `kind` is what they must be, see `read_texts`; `given` says that the family is.
-        """
-        try:
-            return self._content(name, kind, given)
-        except InputError as error:
-            raise InputError(in_place(str(error), self.place)) from error
-
-    @abstractmethod
-    def _content(self, name: str, kind: str | None, given: bool) -> Content:
-        """The same, but errors may count rows from the first of these."""
-
-    @abstractmethod
-    def kinds(self, name: str) -> dict[str, Found]:
-        """What the cells of a column are, where that has to be found out of all of its parts."""
-
-    def head(self) -> Rows:
-        """None of the rows, but all that is known of them."""
-        piece = self.pieces[0]._replace(numbers=[])
-        return type(self)({name: self._nothing(self.columns[name]) for name in self.names}, [piece])
-
-    def labels(self, name: str) -> list[str | None]:
-        """The cells of a column as labels, which are texts."""
-        cells = enumerate(self.cells(name))
-        return [label_of(cell, f"{self.place(row)}, {name!r}") for row, cell in cells]
-
-    def joined(self, others: list[Any]) -> Rows:
-        """These rows and those that follow, which are of the same columns and kind."""
-        every = [self, *others]
-        for rows in others:
-            self._check_like(rows)
-        pieces = [piece for rows in every for piece in rows.pieces]
-        columns = {name: self._chain([rows.columns[name] for rows in every]) for name in self.names}
-        return type(self)(columns, pieces)
-
-    def _check_like(self, rows: Rows) -> None:
-        if type(rows) is not type(self):
-            raise InputError(f"{rows.path}: not of the format of {self.path}: give files of one")
-        lacking = [name for name in self.columns if name not in rows.columns]
-        more = [name for name in rows.columns if name not in self.columns]
-        if lacking or more:
-            what = f"there is no {listed(lacking)}" if lacking else f"there is also {listed(more)}"
-            raise InputError(f"{rows.path}: its columns are not those of {self.path}: {what}")
-
-    @staticmethod
-    @abstractmethod
-    def _chain(parts: list[Any]) -> Any:
-        """A column out of its parts."""
-
-    @staticmethod
-    @abstractmethod
-    def _nothing(column: Any) -> Any:
-        """A column like that, without cells."""
-
-
-class TextRows(Rows):
-    """Rows of texts; each column is one text, for memory's sake, of cells that end with a NUL."""
-
-    @classmethod
-    def of(cls, names: list[str], rows: list[tuple[int, list[str]]], path: str) -> TextRows:
-        piece = Piece(path, "line", [number for number, _ in rows])
-        columns = zip(*(row for _, row in rows), strict=True)
-        kept = {name: _END.join(cells) for name, cells in zip(names, columns, strict=True) if name}
-        for name, text in kept.items():
-            if text.count(_END) != len(rows) - 1:
-                place = names.index(name)
-                number = next(number for number, cells in rows if _END in cells[place])
-                raise InputError(
-                    f"{shown_name(path)}, line {number}, column {name!r}: the cell holds a NUL "
-                    "character; remove it"
-                )
-        return cls(kept, [piece])
-
-    def cells(self, name: str) -> list[Any]:
-        cells = self.columns[name].split(_END)
-        return [None if is_missing(cell) else cell.strip() for cell in cells]
-
-    def _content(self, name: str, kind: str | None, given: bool) -> Content:
-        cells = self.columns[name].split(_END)
-        return read_texts(cells, name, self.place, kind=kind, given=given)
-
-    def kinds(self, name: str) -> dict[str, Found]:
-        return kinds_of(self.columns[name].split(_END), self.place)
-
-    @staticmethod
-    def _chain(parts: list[Any]) -> str:
-        return _END.join(parts)
-
-    @staticmethod
-    def _nothing(column: str) -> str:
-        return ""
-
-
-class ObjectRows(Rows):
-    """Rows of what JSON has: numbers, texts, truths; a field that is not there is missing."""
-
-    complete = False
-
-    @classmethod
-    def of(cls, rows: list[tuple[int, dict[str, Any], str]], path: str) -> ObjectRows:
-        names = dict.fromkeys(name for _, fields, _ in rows for name in fields)
-        columns = {name: [fields.get(name) for _, fields, _ in rows] for name in names}
-        return cls(columns, [Piece(path, "line", [number for number, _, _ in rows])])
-
-    def cells(self, name: str) -> list[Any]:
-        return self.columns[name]
-
-    def _content(self, name: str, kind: str | None, given: bool) -> Content:
-        cells = self.columns[name]
-        known = "" if kind is None else "text" if kind in ("level", "date") else "numbers"
-        if str in self._types(name, known):
-            return read_texts(cells, name, self.place, kind=kind, typed=True)
-        return read_objects(cells, f"column {name!r}")
-
-    def _types(self, name: str, known: str = "") -> dict[type, str | None]:
-        """The types of cells and what they are, which must be one thing, and as it is known."""
-        kinds = {each: _JSON_KINDS.get(each) for each in set(map(type, self.columns[name]))}
-        if {*kinds.values(), known} - {""} not in ({"text"}, {"numbers"}, set()):
-            self._refuse(name, kinds, known)
-        return kinds
-
-    def _refuse(self, name: str, kinds: dict[type, str | None], known: str) -> None:
-        """Name the first cell that is not as those before it, or as a model knows them."""
-        for row, cell in enumerate(self.columns[name]):
-            kind = kinds[type(cell)]
-            if kind is None:
-                raise InputError(
-                    f"{self.place(row)}, column {name!r}: {shown(cell)} is nested; a cell is a "
-                    "number, a text, true, false or null"
-                )
-            if kind and known and kind != known:
-                raise InputError(
-                    f"{self.place(row)}, column {name!r}: {shown(cell)}, but the column holds "
-                    f"{known}; make all of its cells of one kind, or null"
-                )
-            known = known or kind
-
-    def joined(self, others: list[Any]) -> Rows:
-        every = [self, *others]
-        names = dict.fromkeys(name for rows in every for name in rows.columns)
-        for rows in every:
-            for name in names:
-                rows.columns.setdefault(name, [None] * len(rows))
-        return super().joined(others)
-
-    def kinds(self, name: str) -> dict[str, Found]:
-        cells = self.columns[name]
-        if str in self._types(name):
-            return kinds_of(cells, self.place, typed=True)
-        seen = [row for row, cell in enumerate(cells) if cell is not None]
-        if not seen:
-            return {}
-        row = seen[0]
-        return {NUMBERS: Found(len(seen), (row,), shown(cells[row]), self.place(row))}
-
-    @staticmethod
-    def _chain(parts: list[Any]) -> list[Any]:
-        return [cell for part in parts for cell in part]
-
-    @staticmethod
-    def _nothing(column: list[Any]) -> list[Any]:
-        return []
-
-
-_JSON_KINDS = {type(None): "", bool: "numbers", int: "numbers", float: "numbers", str: "text"}
-
-
-class ArrowRows(Rows):
-    """Rows of pyarrow's arrays."""
-
-    def cells(self, name: str) -> list[Any]:
-        with reading(f"{self.path}, column {name!r}"):
-            cells = self.columns[name].to_pylist()
-        return [None if cell != cell else cell for cell in cells]
-
-    def _content(self, name: str, kind: str | None, given: bool) -> Content:
-        import pyarrow as pa
-
-        if self._is_text(name) and kind in (None, "date"):
-            return read_texts(self.cells(name), name, self.place, kind=kind, typed=True)
-        try:
-            return check_table(pa.table({name: self.columns[name]})).content(0)
-        except InputError as error:
-            where = "" if _ROW.search(str(error)) else f"{self.path}: "
-            raise InputError(f"{where}{error}") from error
-
-    def joined(self, others: list[Any]) -> Rows:
-        for rows in others:
-            for name, cells in self.columns.items():
-                if name in rows.columns and rows.columns[name].type != cells.type:
-                    raise InputError(
-                        f"{rows.path}: column {name!r} holds {rows.columns[name].type}, "
-                        f"and in {self.path} it holds {cells.type}: make them of one type"
-                    )
-        return super().joined(others)
-
-    def kinds(self, name: str) -> dict[str, Found]:
-        if not self._is_text(name):
-            return {}
-        return kinds_of(self.cells(name), self.place, typed=True)
-
-    def _is_text(self, name: str) -> bool:
-        return str(self.columns[name].type) in ("string", "large_string", "string_view")
-
-    @staticmethod
-    def _chain(parts: list[Any]) -> Any:
-        import pyarrow as pa
-
-        chunks = (getattr(part, "chunks", [part]) for part in parts)
-        return pa.chunked_array([chunk for each in chunks for chunk in each], parts[0].type)
-
-    @staticmethod
-    def _nothing(column: Any) -> Any:
-        return column.slice(0, 0)
-
-
-def in_place(message: str, place: Callable[[int], str]) -> str:
-    """A message that names rows as `place` does, not by their numbers."""
-    message = message.replace("Input X contains", "there is")  # words of scikit-learn
-    return _ROW.sub(lambda found: f"{found[1]} {place(int(found[2]))}", message)
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -358,7 +85,7 @@ def read_rows(
     """
     names = [os.fspath(path) for path in paths]
     formats = [_find_table(name, format) for name in names]
-    return _read_all(list(zip(names, formats, strict=True)), size, max_size, skip)
+    return _read_all(zip(names, formats, strict=True), size, max_size, skip)
 
 
 def read_part(
@@ -366,7 +93,7 @@ def read_part(
 ) -> Rows:
     """All rows of a file, or of some row groups of it, `before` which there are rows."""
     if groups is None:
-        parts = list(_read_all([(path, format)], _AT_ONCE, max_size))
+        parts = list(_read_all([(path, format)], _AT_ONCE, max_size, None))
     else:
         parts = list(_read_parquet(path, _AT_ONCE, max_size, 0, groups, before))
     return parts[0].joined(parts[1:])
@@ -382,18 +109,12 @@ def _find_table(name: str, given: str | None) -> str:
 
 
 def _read_all(
-    sources: list[tuple[str, str]], size: int, max_size: int, skip: Skip | None = None
+    sources: Iterable[tuple[str, str]], size: int, max_size: int, skip: Skip | None
 ) -> Iterator[Rows]:
-    for path, format in sources:
-        before = skip(path) if skip is not None else 0
-        if before is None:
-            continue
-        empty = True
-        for rows in _READERS[format](path, size, max_size, before):
-            empty = False
-            yield rows
-        if empty and not before:
-            raise InputError(f"{shown_name(path)}: no rows in it")
+    def read(path: str, format: str, before: int) -> Iterator[Rows]:
+        return _READERS[format](path, size, max_size, before)
+
+    return read_each(sources, read, skip, "rows")
 
 
 def _read_csv(
@@ -405,10 +126,6 @@ def _read_csv(
     _check_names(names, path)
     for batch in batches(islice(rows, skip, None), size):
         yield TextRows.of(names, batch, path)
-
-
-def _read_tsv(path: str, size: int, max_size: int, skip: int) -> Iterator[Rows]:
-    return _read_csv(path, size, max_size, skip, "\t")
 
 
 def _read_jsonl(path: str, size: int, max_size: int, skip: int) -> Iterator[Rows]:
@@ -447,7 +164,7 @@ def _check_names(names: list[str], path: str) -> None:
 
 _READERS: dict[str, Callable[[str, int, int, int], Iterator[Rows]]] = {
     "csv": _read_csv,
-    "tsv": _read_tsv,
+    "tsv": partial(_read_csv, delimiter="\t"),
     "jsonl": _read_jsonl,
     "parquet": _read_parquet,
 }
@@ -482,11 +199,6 @@ class ReadTable(Table):
                 for name in self.contents
             }
         )
-
-
-def table_of(contents: dict[str, Content]) -> ReadTable:
-    """A table of columns that were read."""
-    return ReadTable(contents)
 
 
 def kind_of(column: Column) -> str:

@@ -16,7 +16,9 @@ from ..exceptions import InputError, OptionError, warn
 from .cells import Content, shown
 from .column_kinds import COLUMN_KINDS, IGNORED, MISSING, ColumnKind, Slot, column_names
 from .columns import Column, merged_counts, place, seen_of
-from .frames import BACKENDS, Table, check_shape, check_table, make_table, plain_name
+from .frames import BACKENDS, Table, check_shape, check_table
+from .making import make_table
+from .vectors import plain_name
 
 _NAMED = 5  # columns in a warning
 

@@ -110,7 +110,7 @@ def _kind_of(text: str, typed: bool) -> str:
             return "level" if large else "number"
         if text.casefold() in _TRUTHS:
             return "bool"
-    return "level" if _date(text) is None else "date"
+    return "level" if iso_date(text) is None else "date"
 
 
 # --- what a column is -----------------------------------------------------------------------------
@@ -221,7 +221,8 @@ def _truth(text: str) -> float | None:
     return float(_TRUTHS[text.casefold()]) if text.casefold() in _TRUTHS else _number(text)
 
 
-def _date(text: str) -> datetime | None:
+def iso_date(text: str) -> datetime | None:
+    """The date or time that a text is in ISO 8601; None if it is none."""
     try:
         return datetime.fromisoformat(text) if _DATE.match(text) else None
     except ValueError:
@@ -235,6 +236,6 @@ def _whole(text: str) -> int | None:
 _READERS: dict[str, Callable[[str], Any]] = {
     "number": _truth,
     "bool": _truth,
-    "date": _date,
+    "date": iso_date,
     "whole": _whole,
 }

@@ -10,21 +10,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from .cells import LARGEST, Content, as_times
-from .texts import MISSING
+from .texts import is_missing, iso_date
 
-_MISSING = frozenset(word.casefold() for word in (*MISSING, ""))
 _AMOUNT = re.compile(
     r"(?P<sign>[-+]?)(?P<before>[$€£¥]?)\s?(?P<whole>\d{1,3}(?:,\d{3})+|\d*)(?P<rest>\.\d+|\.)?"
     r"(?P<power>[eE][-+]?\d+)?\s?(?P<after>[%$€£¥]?)"
 )
 _CODE = re.compile(r"[-+]?0\d")  # a number that begins so is the name of something
-_ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
 _DATES = {
     "year/month/day": "%Y/%m/%d",
     "day.month.year": "%d.%m.%Y",
@@ -81,7 +78,7 @@ class Written(NamedTuple):
 
 def written(texts: Iterable[str]) -> Written | None:
     """How all of some texts are written, if it is one way; words for missing cells are none."""
-    seen = [text.strip() for text in texts if text.strip().casefold() not in _MISSING]
+    seen = [text.strip() for text in texts if not is_missing(text)]
     if not seen:
         return None
     amounts = [_amount(text) for text in seen]
@@ -114,7 +111,7 @@ def stray(texts: Sequence[str], counts: Sequence[int], share: float) -> str | No
 def _value(text: str, how: Written) -> float | None:
     """NaN of a missing cell, None of what is not written so."""
     text = text.strip()
-    if text.casefold() in _MISSING:
+    if is_missing(text):
         return np.nan
     if how.kind == "number":
         amount = _amount(text)
@@ -137,21 +134,18 @@ def _amount(text: str) -> tuple[float, str] | None:
 
 
 def _iso(text: str) -> float | None:
-    return _days(datetime.fromisoformat, text) if _ISO.match(text) else None
+    return _days(iso_date(text))
 
 
 def _date(text: str, name: str) -> float | None:
-    return _days(partial(_parsed, _DATES[name]), text)
-
-
-def _parsed(format: str, text: str) -> datetime:
-    return datetime.strptime(text, format)
-
-
-def _days(read: Any, text: str) -> float | None:
     try:
-        time = read(text)
+        return _days(datetime.strptime(text, _DATES[name]))
     except ValueError:
+        return None
+
+
+def _days(time: datetime | None) -> float | None:
+    if time is None:
         return None
     if time.tzinfo is not None:
         time = time.astimezone(UTC).replace(tzinfo=None)

@@ -1,0 +1,118 @@
+"""Vectors, and the columns of any library: their cells as they are, and their names."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Mapping, Set
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..exceptions import InputError, reading
+from .cells import shown
+
+_TIMES = ("date", "duration", "timestamp")  # types that Python rounds, or does not have
+
+
+def plain_name(name: Any) -> str | int:
+    """A name that can stand in a file; those of several levels become texts."""
+    if isinstance(name, int | np.integer) and not isinstance(name, bool):
+        return int(name)
+    return str(name)
+
+
+def unmasked(X: np.ndarray) -> np.ndarray:
+    """A plain array, in which cells that were masked are None, or NaT."""
+    mask = np.ma.getmask(X)
+    X = np.asarray(X)
+    if mask is not np.ma.nomask:
+        X = X.copy() if X.dtype.kind in "mM" else X.astype(object)
+        X[mask] = None
+    return X
+
+
+def cells_of(y: Any, what: str) -> list[Any] | np.ndarray:
+    """The cells of a vector as they are: an array of a type of NumPy's, or a list of objects.
+
+    Whole numbers beside missing cells stay whole: as floats, large ones would be rounded.
+    """
+    if isinstance(y, np.ndarray):
+        return _cells_of_array(y, what)
+    for backend, kinds, read in (
+        ("pandas", ("Series", "Index", "api.extensions.ExtensionArray"), _cells_of_pandas),
+        ("polars", ("Series",), _cells_of_polars),
+        ("pyarrow", ("Array", "ChunkedArray"), _cells_of_arrow),
+    ):
+        library = sys.modules.get(backend)
+        if library and any(isinstance(y, attrgetter(kind)(library)) for kind in kinds):
+            with reading(what):
+                return read(y, what)
+    if hasattr(y, "to_native"):  # of narwhals
+        return cells_of(y.to_native(), what)
+    if sp.issparse(y):
+        raise InputError(f"{what} is a sparse matrix: give it as an array, by toarray()")
+    if hasattr(y, "__array__") or isinstance(y, memoryview):
+        return _cells_of_array(np.asarray(y), what)
+    if isinstance(y, str | bytes | Mapping | Set) or not isinstance(y, Collection):
+        raise InputError(
+            f"{what} should be a 1d array or a list, got {shown(y)}: give one cell for each row"
+        )
+    return list(y)
+
+
+def _cells_of_array(y: np.ndarray, what: str) -> list[Any] | np.ndarray:
+    if y.ndim != 1:
+        raise InputError(f"{what} should be a 1d array, got an array of shape {y.shape} instead.")
+    y = unmasked(y)
+    return y.tolist() if y.dtype.kind in "OT" else y
+
+
+def _cells_of_pandas(y: Any, what: str) -> list[Any] | np.ndarray:
+    if hasattr(y.dtype, "pyarrow_dtype"):
+        return _cells_of_arrow(getattr(y, "array", y).__arrow_array__(), what)
+    _refuse_zone(y.dtype, what)
+    return np.asarray(y) if _kind_of_numpy(y.dtype) else y.tolist()
+
+
+def _kind_of_numpy(dtype: Any) -> bool:
+    """Whether a column of pandas is an array of NumPy, or can be without loss."""
+    if type(dtype).__name__ == "SparseDtype":
+        return _kind_of_numpy(dtype.subtype)
+    return isinstance(dtype, np.dtype) and dtype.kind != "O"
+
+
+def _cells_of_polars(y: Any, what: str) -> list[Any] | np.ndarray:
+    _refuse_zone(y.dtype, what)
+    return y.to_numpy() if str(y.dtype).lower().startswith(_TIMES) else y.to_list()
+
+
+def _cells_of_arrow(y: Any, what: str) -> list[Any] | np.ndarray:
+    import pyarrow as pa
+
+    _refuse_zone(y.type, what)
+    if pa.types.is_date64(y.type):  # days, in milliseconds
+        y = y.cast(pa.date32())
+    return np.asarray(y) if str(y.type).startswith(_TIMES) else y.to_pylist()
+
+
+def _refuse_zone(dtype: Any, what: str) -> None:
+    if getattr(dtype, "tz", None) or getattr(dtype, "time_zone", None):
+        raise InputError(
+            f"{what} holds {dtype}, times with a time zone, which labels do not keep: make them "
+            "texts, or leave the zone out"
+        )
+
+
+def columns_of(frame: Any) -> tuple[list[Any], Callable[[int], Any]] | None:
+    """The names of the columns of a data frame, and what gives each; None if it is no frame."""
+    if hasattr(frame, "to_native"):  # of narwhals
+        frame = frame.to_native()
+    if hasattr(frame, "schema") and hasattr(frame, "column"):
+        return list(frame.schema.names), frame.column
+    if hasattr(frame, "columns") and hasattr(frame, "iloc"):
+        return list(frame.columns), lambda j: frame.iloc[:, j]
+    if hasattr(frame, "columns") and hasattr(frame, "to_series"):
+        return list(frame.columns), frame.to_series
+    return None

@@ -218,7 +218,7 @@ class Notes:
     def change_by_looking(self):
         with pytest.raises(RuntimeError, match="cannot be trained"):
             self.change()
-        return get_ident() in _threads._locks[self].readers
+        return get_ident() in _threads._locks[self].inside
 
 
 def test_readers_read_together_and_writers_write_alone():
@@ -317,8 +317,7 @@ def test_ctrl_c_leaves_no_lock_behind():
     notes.mutex = threading.Lock()
     assert in_thread(notes.change).result(SECONDS) >= 0
     lock: ModelLock = _threads._locks[notes]
-    assert (lock.readers, lock.writer, lock._next_writers) == (set(), None, set())
-    assert not lock._next_readers and not lock._invited
+    assert not lock.inside and not lock.queue
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a fork")

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..exceptions import InputError, OptionError
+from ..exceptions import InputError
 from ..families._distributions import OfLevels
 from ..io.column_kinds import IGNORED
 from ..io.columns import place
@@ -19,7 +19,7 @@ from . import _input
 from ._distributions import Distribution
 from ._impute import check_how, distribution, draw, impute
 from ._lazy import by_partition
-from ._options import is_count
+from ._options import check_whole
 from ._strange import Doubts, Usual, surprises, typical
 from ._tables import Encoded
 from ._threads import reads
@@ -101,8 +101,7 @@ class Answers(Doubts):
         y : array of shape (n_samples,)
         """
         model, rng = self._joint(), check_random_state(random_state)
-        if not is_count(n_samples):
-            raise OptionError(f"n_samples={n_samples!r} must be a whole number >= 1")
+        check_whole("n_samples", n_samples)
         rows = self._given(given or {}).take(np.zeros(n_samples, dtype=np.int64))
         allowed = None if y is None else self._allowed([y] * n_samples)
         cells, components = draw([model], rows, allowed, rng)

@@ -27,18 +27,22 @@ from ..targets import SHARED, Targets
 from ..training import Plan, Record, best_start, train
 from . import _input
 from ._by_label import class_weights
+from ._folds import hold_out
 from ._joint import Joint
+from ._matrix import read_X
 from ._options import (
     NUMBER,
     check_common_options,
     check_share,
     check_unlabelled_weight,
-    is_count,
+    check_whole,
+    check_words,
     with_options,
 )
 from ._pieces import CheckedPieces, Pieces, spreads
 from ._runs import LabelRuns
 from ._shift import LabelShift
+from ._tables import width
 from ._threads import lent, reads, writes
 from ._types import (
     Auto,
@@ -80,6 +84,16 @@ class Batch(NamedTuple):
     whole: CheckedPieces | None = (
         None  # all rows, where they are on workers and these are a sample of them
     )
+
+    @property
+    def layout(self) -> Any:
+        """What the columns are, of a table that was read by its columns; None of other rows."""
+        return getattr(self.X, "layout", None)
+
+    @property
+    def width(self) -> Any:
+        """The number of features, as the family counts them."""
+        return self.X.shape[1] if self.layout is None else width(self.layout)
 
     @property
     def total(self) -> float:
@@ -152,7 +166,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
 
         `fresh` says that there is no model yet, `grows` that X may have more columns than it has.
         """
-        return _input.read_X(self, X, family.accepts, fresh or grows)
+        return read_X(self, X, family.accepts, fresh or grows)
 
     def _view(self, X, family: Family) -> Any:
         return family.view(X)
@@ -427,20 +441,15 @@ class GenerativeClassifier(Joint, BaseEstimator):
 
     def _check_options(self) -> None:
         check_common_options(self)
-        for name in ("batch_size", "max_iter"):
-            value = getattr(self, name)
-            if not is_count(value) and (name == "max_iter" or value != "auto"):
-                raise OptionError(f"{name}={value!r} must be a whole number >= 1")
+        check_whole("batch_size", self.batch_size, "auto")
+        check_whole("max_iter", self.max_iter)
         if isinstance(self.projection, Interior | Check):
             check_projection(self.projection)
         elif self.projection not in PROJECTIONS:
             raise OptionError(f"projection={self.projection!r} is unknown: use {list(PROJECTIONS)}")
-        if self.init not in ("generative", "prior"):
-            raise OptionError(f"init={self.init!r} is unknown: use 'generative' or 'prior'")
+        check_words(self, init=("generative", "prior"), average=("auto", True, False))
         if self.step != "auto" and not callable(self.step):
             raise OptionError(f"step={self.step!r} is neither 'auto' nor a function of t")
-        if self.average not in (True, False, "auto"):
-            raise OptionError(f"average={self.average!r} must be True, False or 'auto'")
         if not isinstance(self.early_stopping, bool | np.bool_):
             check_share("early_stopping", self.early_stopping)
         check_unlabelled_weight(self.unlabelled_weight)
@@ -516,7 +525,7 @@ class GenerativeClassifier(Joint, BaseEstimator):
             codes = targets.codes if targets.plain else np.zeros(len(weights), int)
             given = self.early_stopping
             share = _HELD_OUT if isinstance(given, bool | np.bool_) else float(given)
-            held = _input.hold_out(codes, weights, share, rng)
+            held = hold_out(codes, weights, share, rng)
             if not len(held):
                 raise InputError("early_stopping: too few rows of each class to hold any out")
             held = np.sort(held)

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..exceptions import OptionError
-from ._input import by_class
 from ._options import is_count
 
 MOST = 50_000  # rows that take part in choosing: more would hardly change the choice
@@ -36,6 +35,23 @@ class Split(NamedTuple):
         """The same where only these rows are left; they are in order."""
         held = np.searchsorted(rows, self.held)
         return self._replace(weights=self.weights[rows], held=held)
+
+
+def by_class(rows: np.ndarray, codes: np.ndarray, rng) -> np.ndarray:
+    """The rows, one class after the other, in a random order within each."""
+    order = rng.permutation(rows)
+    return order[np.argsort(codes[order], kind="stable")]
+
+
+def hold_out(codes: np.ndarray, weights: np.ndarray, fraction: float, rng) -> np.ndarray:
+    """Rows to judge by: a share of each class (codes >= 0), of rows with a weight, at random.
+
+    A class keeps what is not a whole number of rows: one of a single row is only trained on.
+    """
+    order = by_class(np.flatnonzero((weights > 0) & (codes >= 0)), codes, rng)
+    sizes = np.bincount(codes[order])
+    rank = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return order[rank < np.floor(fraction * sizes)[codes[order]]]
 
 
 def splits(

@@ -16,7 +16,7 @@ from ..io.filling import Filling, filled
 from ..io.frames import check_table
 from ..io.tables import Cells, Layout
 from ..models import Given, given
-from ._options import is_count
+from ._options import check_whole
 from ._tables import Encoded
 
 HOWS = ("mean", "mode", "draw")
@@ -27,8 +27,7 @@ def check_how(how: Any, n_draws: Any) -> None:
     """Refuse options of `impute` that cannot be."""
     if how not in HOWS:
         raise OptionError(f"how={how!r} must be 'mean', 'mode' or 'draw'")
-    if not is_count(n_draws):
-        raise OptionError(f"n_draws={n_draws!r} must be a whole number >= 1")
+    check_whole("n_draws", n_draws)
     if n_draws > 1 and how != "draw":
         raise OptionError(f"n_draws={n_draws} goes with how='draw', not with how={how!r}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TypeVar, dataclass_transform
@@ -40,6 +41,30 @@ class Named:
 def is_count(value) -> bool:
     """Whether an option is a whole number >= 1."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 1)
+
+
+def check_whole(name: str, value, *others) -> None:
+    """See that an option is a whole number >= 1, or one of the others."""
+    if value not in others and not is_count(value):
+        told = "".join(f"{other!r} or " for other in others)
+        raise OptionError(f"{name}={value!r} must be {told}a whole number >= 1")
+
+
+def check_words(estimator, **allowed: Sequence) -> None:
+    """See that options, by their names, are among the words that they may be."""
+    for name, words in allowed.items():
+        value = getattr(estimator, name)
+        if value not in words:
+            *most, last = map(repr, words)
+            raise OptionError(f"{name}={value!r} must be {', '.join(most)} or {last}")
+
+
+def check_positive(name: str, value, *others) -> None:
+    """See that an option is a number > 0, or one of the others."""
+    number = isinstance(value, NUMBER) and not isinstance(value, bool)
+    if value not in others and not (number and 0 < value < np.inf):
+        told = "".join(f"{other!r} or " for other in others)
+        raise OptionError(f"{name}={value!r} must be {told}a number > 0")
 
 
 def check_common_options(estimator) -> None:

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from .._checks import NUMBER
 from ..exceptions import InputError, OptionError
-from ._options import is_count
+from ._options import check_whole
 from ._planes import Normals
 from ._responses import Response, read_numbers
 
@@ -109,8 +109,7 @@ class PredictedNumbers:
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Draw answers of each row; with several draws, these are the first axis."""
-        if not is_count(n_samples):
-            raise OptionError(f"n_samples={n_samples!r} must be a whole number >= 1")
+        check_whole("n_samples", n_samples)
         rng = check_random_state(random_state)
         shares, n = self._normals.shares, len(self)
         below, places = np.cumsum(shares, axis=1), np.arange(n)

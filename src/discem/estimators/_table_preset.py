@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 
 from .._checks import check_array, demand
 from .._kinds import savable
-from ..exceptions import EngineError, OptionError
+from ..exceptions import EngineError
 from ..io.doubts import warn_of_doubts
 from ..io.seen import Seen
 from ..io.tables import Layout, check_table
@@ -26,7 +26,7 @@ from ._candidates import DEFAULTS, HIDDEN, Readings
 from ._choice import Choice, Chooser, Options, Result
 from ._explain import Importance
 from ._folds import check_cv
-from ._options import check_common_options, is_count
+from ._options import check_common_options, check_whole, check_words
 from ._pieces import Pieces
 from ._preset import Preset
 from ._shift import Scaling
@@ -90,7 +90,9 @@ class TablePreset(DensityAnswers, Preset):
     density: Any
     cv: Any
     max_iter: Any
+    missing: Any
     random_state: Any
+    whole_numbers: Any
 
     # --- what is fitted, and goes to a file -------------------------------------------------------
 
@@ -193,14 +195,14 @@ class TablePreset(DensityAnswers, Preset):
     def _check_options(self) -> None:
         check_common_options(self)
         check_cv(self.cv)
-        if self.n_components != "auto" and not is_count(self.n_components):
-            raise OptionError(
-                f"n_components={self.n_components!r} must be 'auto' or a whole number >= 1"
-            )
-        if self.density not in ("auto", True, False):
-            raise OptionError(f"density={self.density!r} must be 'auto', True or False")
-        if self.average != "auto" and not is_count(self.average):
-            raise OptionError(f"average={self.average!r} must be 'auto' or a whole number >= 1")
+        for name in ("n_components", "average"):
+            check_whole(name, getattr(self, name), "auto")
+        check_words(
+            self,
+            density=("auto", True, False),
+            missing=("auto", "ignore", "informative"),
+            whole_numbers=("auto", "levels", "numbers"),
+        )
 
     def _run(
         self,

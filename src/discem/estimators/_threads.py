@@ -1,8 +1,11 @@
 """One model, many threads: who reads it sees it before or after a change, never between.
 
 Methods that ask a model are marked `reads`, those that change it `writes`. Any number of threads
-may read at a time, and one may write while none reads. Nobody waits for ever: a writer goes before
-readers that come after it, and readers that waited for a writer go before the next one.
+may read at a time, and one may write while none reads. Nobody waits for ever: who came first goes
+first.
+
+Readers of a value that is replaced by one assignment would need no lock. But a stream of words
+changes its tables and its vocabulary where they are, for there may be no room for two of them.
 
 A method may call others of the same model, whatever they do. While training calls back, the model
 is `lent`: the callback may ask it, and so may others, such as threads that the callback waits for.
@@ -17,6 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import wraps
+from itertools import takewhile
 from threading import Lock, get_ident
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -25,7 +29,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class ModelLock:
-    """Held by the threads that read a model, or by the one that writes it.
+    """Held by the threads that read a model, or by the one that writes it, in their order.
 
     Ctrl-C may strike anywhere in here. It does no harm: all that is held is held by `with`, of
     locks that cannot be interrupted between taking and holding, and `leave` puts the rest in order.
@@ -37,58 +41,40 @@ class ModelLock:
     def free(self) -> None:
         """Forget all threads: after a fork there are no others."""
         self._mutex = Lock()
-        self.readers: set[int] = set()
-        self.writer: int | None = None
+        self.inside: dict[int, bool] = {}  # threads, and whether they write
+        self.queue: dict[int, bool] = {}  # those that wait, in the order in which they came
         self._lent = False  # whether others may read though there is a writer
-        self._next_readers: set[int] = set()
-        self._next_writers: set[int] = set()
-        self._invited: set[int] = set()  # readers that waited for the last writer
         self._change = _held()  # let go of when something changes
 
-    def read(self, thread: int) -> None:
-        """Wait until the thread may read."""
+    def enter(self, thread: int, writes: bool) -> None:
+        """Wait until the thread may read, or write."""
         while True:
             with self._mutex:
-                if self._may_read(thread):
-                    self.readers.add(thread)
-                    self._next_readers.discard(thread)
-                    self._invited.discard(thread)
+                self.queue.setdefault(thread, writes)
+                if self._may_enter(thread, writes):
+                    self.inside[thread] = writes
+                    del self.queue[thread]
                     return
-                self._next_readers.add(thread)
                 change = self._change
             with change:
                 pass
 
-    def _may_read(self, thread: int) -> bool:
-        if self.writer is not None:
-            return self._lent
-        return not self._next_writers or thread in self._invited
-
-    def write(self, thread: int) -> None:
-        """Wait until the thread may write."""
-        while True:
-            with self._mutex:
-                if self.writer is None and not self.readers and not self._invited:
-                    self.writer = thread
-                    self._next_writers.discard(thread)
-                    return
-                self._next_writers.add(thread)
-                change = self._change
-            with change:
-                pass
+    def _may_enter(self, thread: int, writes: bool) -> bool:
+        """A writer must be alone, and first in the queue; a reader has no writer before it."""
+        if self._lent:
+            return not writes
+        if writes:
+            return not self.inside and next(iter(self.queue)) == thread
+        ahead = takewhile(lambda other: other != thread, self.queue)
+        return not any(self.inside.values()) and not any(map(self.queue.__getitem__, ahead))
 
     def leave(self, thread: int) -> None:
         """End what the thread did or waited for; once more does no harm."""
         with self._mutex:
-            self.readers.discard(thread)
-            self._next_readers.discard(thread)
-            self._next_writers.discard(thread)
-            self._invited.discard(thread)
-            if self.writer == thread:
-                self._invited = set(self._next_readers)
-                self.writer, self._lent = None, False
-            if self._next_readers or self._next_writers or self.writer is not None:
-                self._tell()
+            self.queue.pop(thread, None)
+            if self.inside.pop(thread, False):
+                self._lent = False
+            self._tell()
 
     def _tell(self) -> None:
         """Wake all that wait, to look whether it is their turn."""
@@ -111,7 +97,7 @@ class ModelLock:
                 self._lent = lent
                 if lent:
                     self._tell()
-                if lent or not self.readers:
+                if lent or all(self.inside.values()):
                     return
                 change = self._change
             with change:
@@ -143,10 +129,10 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_free_all)
 
 
-def _inside(lock: ModelLock, enter: Callable[[int], None], thread: int, method, *args, **kwargs):
+def _inside(lock: ModelLock, thread: int, writes: bool, method, *args, **kwargs):
     """Call a method between entering a lock and leaving it."""
     try:
-        enter(thread)
+        lock.enter(thread, writes)
         return method(*args, **kwargs)
     finally:
         try:
@@ -162,9 +148,9 @@ def reads(method: Method) -> Method:
     @wraps(method)
     def call(self, *args, **kwargs):
         lock, thread = _lock_of(self), get_ident()
-        if thread in lock.readers or thread == lock.writer:
+        if thread in lock.inside:
             return method(self, *args, **kwargs)
-        return _inside(lock, lock.read, thread, method, self, *args, **kwargs)
+        return _inside(lock, thread, False, method, self, *args, **kwargs)
 
     return call  # type: ignore[return-value]
 
@@ -175,12 +161,12 @@ def writes(method: Method) -> Method:
     @wraps(method)
     def call(self, *args, **kwargs):
         lock, thread = _lock_of(self), get_ident()
-        if thread == lock.writer:
-            with lock.lending(False):
-                return method(self, *args, **kwargs)
-        if thread in lock.readers:  # it would wait for itself
+        if thread not in lock.inside:
+            return _inside(lock, thread, True, method, self, *args, **kwargs)
+        if not lock.inside[thread]:  # it would wait for itself
             raise RuntimeError("a model cannot be trained by what it calls to make a prediction")
-        return _inside(lock, lock.write, thread, method, self, *args, **kwargs)
+        with lock.lending(False):
+            return method(self, *args, **kwargs)
 
     return call  # type: ignore[return-value]
 

@@ -20,7 +20,7 @@ from ..calibration import best_temperature
 from ..families import words
 from ..io.rows import sparse_rows
 from ..models import Mixture
-from ._input import by_class
+from ._folds import by_class
 
 _TOPICS = 50
 _AXES = 50  # that documents are placed on to find topics

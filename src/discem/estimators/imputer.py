@@ -13,12 +13,11 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from .._checks import check_plain, demand
 from .._kinds import savable
-from ..exceptions import OptionError
 from ..io.doubts import warn_of_doubts
 from ..io.frames import check_table
 from ..io.tables import Layout
 from ._impute import check_how, impute
-from ._options import Named, is_count, with_options
+from ._options import Named, check_whole, with_options
 from ._tables import Encoded
 from ._threads import Shared, reads, writes
 from ._types import (
@@ -113,9 +112,8 @@ class TableImputer(Named, Shared, TransformerMixin, BaseEstimator):
         self
         """
         check_how(self.how, 1)
-        for name in ("n_mixtures", "n_components"):
-            if not is_count(getattr(self, name)):
-                raise OptionError(f"{name}={getattr(self, name)!r} must be a whole number >= 1")
+        check_whole("n_mixtures", self.n_mixtures)
+        check_whole("n_components", self.n_components)
         table = check_table(X)
         layout = Layout.learn(table, self.families)
         warn_of_doubts(table, layout)

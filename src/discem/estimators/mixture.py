@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import field, replace
 from functools import partial
-from typing import Any, ClassVar, Literal, NoReturn, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from .. import models
 from .._checks import demand
 from .._kinds import savable
 from ..engines import Data
 from ..exceptions import OptionError, warn
-from ..families import FAMILIES, Family, family_of, gaussian, normal, words
+from ..families import FAMILIES, Family
 from ..io.column_kinds import column_names
 from ..io.doubts import warn_of_doubts
 from ..io.frames import check_table
@@ -30,17 +28,16 @@ from ..models import Mixture, perturbed
 from ..schedules import held
 from ..training import train
 from . import _input
-from ._answers import Answers
 from ._base import Batch, GenerativeClassifier
 from ._by_label import by_label, lacking, some_of
-from ._choice import Choice, Chooser, Mark, Options, check_choice, of_all_classes
-from ._components import collect_nearest, find_components, joint_scores
+from ._choice import Choice, check_choice
+from ._components import collect_nearest, find_components
 from ._docs import documented
-from ._explain import ExplainsRows
-from ._folds import Split, check_cv, splits
-from ._lazy import by_partition
-from ._options import NUMBER, is_count, with_options
+from ._folds import check_cv
+from ._mixture_answers import MixtureAnswers
+from ._options import NUMBER, check_whole, check_words, is_count, with_options
 from ._pieces import spreads
+from ._sizes import choose_size
 from ._tables import (
     NUMBERS,
     Encoded,
@@ -48,13 +45,11 @@ from ._tables import (
     family_of_table,
     is_table,
     layout_of,
-    singles,
     width,
 )
-from ._threads import reads, writes
+from ._threads import writes
 from ._types import Auto, Families, Labels, Table, Weights
 
-_SIZES = (1, 2, 4, 8)  # the numbers of components that "auto" compares
 _QUIET = 1e-3  # weight of an unlabelled row, whose NLL step forgets, under discriminative losses
 _DEAD = 0.01  # of an even share: a component with less takes no part
 
@@ -62,7 +57,7 @@ _DEAD = 0.01  # of an even share: a component with less takes no part
 @savable
 @documented
 @with_options
-class MixtureClassifier(Answers, ExplainsRows, GenerativeClassifier):
+class MixtureClassifier(MixtureAnswers, GenerativeClassifier):
     """A mixture of naive Bayes models inside each class, trained under NLL, NCLL or hinge.
 
     p(x | y) is a sum over components, each a product of distributions of the columns (normal,
@@ -154,8 +149,9 @@ class MixtureClassifier(Answers, ExplainsRows, GenerativeClassifier):
     _attributes: ClassVar = (*GenerativeClassifier._attributes, "layout_", "choice_")
 
     def _choose_family(self, X) -> Family:
-        if isinstance(X, Encoded):
-            return family_of_table(X.layout, self.covariance)
+        layout = getattr(X, "layout", None)
+        if layout is not None:
+            return family_of_table(layout, self.covariance)
         named: Any = self.families
         if named == "auto":
             named = "words" if sp.issparse(X) else "gaussian"
@@ -189,15 +185,14 @@ class MixtureClassifier(Answers, ExplainsRows, GenerativeClassifier):
         if not fresh:
             if not hasattr(self, "layout_"):
                 return X
-            layout = self.layout_.extended(X) if stream else self.layout_
-            return Encoded(layout.encode(X), layout)
+            return Encoded.read(self.layout_.extended(X) if stream else self.layout_, X)
         named = self.families
         if not is_table(X, named):
             return X
         table = check_table(X)
         layout = Layout.learn(table, named, self.missing == "informative", 1 if stream else 2)
         warn_of_doubts(table, layout)
-        return Encoded(layout.encode(table), layout)
+        return Encoded.read(layout, table)
 
     def _read(self, X, family, fresh, grows=False):
         X = self._encoded(X, fresh, False)
@@ -211,24 +206,6 @@ class MixtureClassifier(Answers, ExplainsRows, GenerativeClassifier):
 
     def _view(self, X, family):
         return X.view() if isinstance(X, Encoded) else super()._view(X, family)
-
-    @property
-    def families_(self) -> dict:
-        check_is_fitted(self)
-        if not hasattr(self, "layout_"):
-            raise AttributeError("only models of tables have families_")
-        return self.layout_.families_
-
-    @property
-    def family_(self) -> str:
-        return self._known_family().name
-
-    @property
-    def covariance_(self) -> str:
-        """What was taken for the covariance of numbers, by its name."""
-        check_is_fitted(self)
-        first = self._known_family().factors[0].name
-        return next((each for each, name in NUMBERS.items() if name == first), "diag")
 
     def _auto_unlabelled(self, family, ratio):
         return 1.0 if self._is_generative() else _QUIET
@@ -261,15 +238,15 @@ class MixtureClassifier(Answers, ExplainsRows, GenerativeClassifier):
 
     @writes
     def learn_batch(self, batch: Any) -> Self:
-        grows = isinstance(batch.X, Encoded) and self.__sklearn_is_fitted__()
-        if grows and batch.X.layout is not self.layout_:
-            self.learner_.restart(self.learner_.state.with_features(width(batch.X.layout)))
-            self.layout_ = batch.X.layout
-        hider = self._hider(batch.X, batch.family)
+        layout, fitted = batch.layout, self.__sklearn_is_fitted__()
+        if layout is not None and fitted and layout is not self.layout_:
+            self.learner_.restart(self.learner_.state.with_features(batch.width))
+            self.layout_ = layout
+        hider = self._hider(layout, batch.family)
         if hider is not None:
             rng = np.random.RandomState(int(getattr(self, "_seen", 0)) % 2**31)
             batch = batch._replace(rows=hider(batch.rows, rng))
-        if self.forget is not None and self.__sklearn_is_fitted__():
+        if self.forget is not None and fitted:
             self.learner_.forget(min(self.forget, self.learner_.t))
         super().learn_batch(batch)
         self._warn_of_the_dead()
@@ -293,14 +270,8 @@ class MixtureClassifier(Answers, ExplainsRows, GenerativeClassifier):
             raise OptionError(f"families={named!r} must be a name, or names by column")
         if not (isinstance(self.hide, NUMBER) and 0 <= self.hide < 1):
             raise OptionError(f"hide={self.hide!r} must be a number from 0 to below 1")
-        if self.forget is not None and not is_count(self.forget):
-            raise OptionError(f"forget={self.forget!r} must be None or a whole number >= 1")
-        if self.covariance not in self._covariances:
-            raise OptionError(
-                f"covariance={self.covariance!r} is unknown: use one of {list(self._covariances)}"
-            )
-        if self.missing not in ("ignore", "informative"):
-            raise OptionError(f"missing={self.missing!r} must be 'ignore' or 'informative'")
+        check_whole("forget", self.forget, None)
+        check_words(self, covariance=self._covariances, missing=("ignore", "informative"))
         check_cv(self.cv)
         sizes = self.n_components.values() if isinstance(self.n_components, dict) else None
         for size in [self.n_components] if sizes is None else sizes:
@@ -322,7 +293,7 @@ class MixtureClassifier(Answers, ExplainsRows, GenerativeClassifier):
     ) -> Batch:
         y, X = _input.unmarked(y, self.unlabelled), self._encoded(X, fresh, stream)
         batch = super()._check_data(X, y, sample_weight, fresh, classes, stream, grows, part)
-        if isinstance(batch.X, Encoded):
+        if batch.layout is not None:
             batch.X.check_varied()
         if fresh:
             self._wanted(self.n_components, batch.classes)
@@ -333,48 +304,15 @@ class MixtureClassifier(Answers, ExplainsRows, GenerativeClassifier):
                 )
         return batch
 
-    def _choose_size(self, batch: Batch) -> tuple[int, Choice]:
-        """The number of components with the least log-loss on rows held out, and what was tried."""
-        X, y, codes = batch.X, batch.y, batch.targets.codes
-        if not batch.targets.plain:
-            raise OptionError("n_components='auto' goes with plain labels: give a number")
-        check_cv(self.cv, sampled=batch.whole is not None)
-        rng = check_random_state(self.random_state)
-        parts = splits(codes, batch.given, rng, cv=self.cv, most=len(codes))
-        if not parts:
-            return 1, Choice()
-        apart = {"callback": None, "verbose": 0, "unlabelled": None}
-
-        def train(options: Options, part: Split, _) -> MixtureClassifier:
-            params = self.get_params(deep=False) | options | apart
-            params |= {"engine": None, "random_state": rng.randint(2**31)}
-            model, rows = type(self)(**params), part.train
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                return model.fit(_some(X, rows), y[rows], part.weights[rows])
-
-        def score(_: Options, part: Split, model: MixtureClassifier) -> np.ndarray:
-            scores = model.predict_joint_log_proba(_some(X, part.held))
-            return of_all_classes(scores, model.classes_, batch.classes)
-
-        def keep(_: Options, model: MixtureClassifier, mark: Mark | None) -> None:
-            self._adopt(model)
-            self.choice_ = chooser.choice()
-
-        verbose = self.verbose
-        chooser = Chooser(parts, train, score, _fits, keep, of=len(_SIZES), verbose=verbose)
-        best = chooser.best_of({"n_components": size} for size in _SIZES)
-        return best.options["n_components"], chooser.choice()
-
     def _begin(self, batch, average, stream, rng):
         size: Any = self.n_components
         batch.found["choice_"] = Choice()
         if size == "auto" and stream:
             size = 2
         elif size == "auto":
-            size, batch.found["choice_"] = self._choose_size(batch)
+            size, batch.found["choice_"] = choose_size(self, batch)
         family, rows, weights = batch.family, batch.rows, batch.weights
-        d = width(batch.X.layout) if isinstance(batch.X, Encoded) else batch.X.shape[1]
+        d = batch.width
         wanted = self._wanted(size, batch.classes)
         points = family.points(rows, weights, d) if max(wanted) > 1 else None
         components, sizes = find_components(points, batch.targets, weights, wanted, stream, rng)
@@ -416,12 +354,11 @@ class MixtureClassifier(Answers, ExplainsRows, GenerativeClassifier):
         return step if self.forget is None else held(step, float(self.forget))
 
     def _plan(self, targets):
-        hider = self._hider(None, self._known_family())
+        hider = self._hider(getattr(self, "layout_", None), self._known_family())
         return replace(super()._plan(targets), hide=hider)
 
-    def _hider(self, X: Any, family: Family) -> Hider | None:
-        """What hides cells of X, or of the rows of the model."""
-        layout = X.layout if isinstance(X, Encoded) else getattr(self, "layout_", None)
+    def _hider(self, layout: Layout | None, family: Family) -> Hider | None:
+        """What hides cells of rows, if any are to be hidden."""
         if self.hide == 0 or (layout is None and not family.accepts.missing):
             return None
         shares = any(factor.name in ("normal", "tied") for factor in family.factors)
@@ -448,155 +385,6 @@ class MixtureClassifier(Answers, ExplainsRows, GenerativeClassifier):
                 f"than {_DEAD:.0%} of an even share; use fewer components or a stronger prior",
                 ConvergenceWarning,
             )
-
-    # --- the model --------------------------------------------------------------------------------
-
-    @by_partition(lambda model: int(model.n_components_.sum()))
-    @reads
-    def responsibilities(self, X: Table) -> np.ndarray:
-        """``p(class, component | x)``, as (n_samples, n_components); columns as in `weights_`."""
-        check_is_fitted(self)
-        posterior = self.predict_proba(X)
-        model, code = self.learner_.model, self._code()
-        joint = joint_scores(model, self._rows(X))
-        top = np.maximum.reduceat(joint, model.first[:-1], axis=1)
-        share = np.exp(joint - top[:, code])
-        share /= np.add.reduceat(share, model.first[:-1], axis=1)[:, code]
-        return share * posterior[:, code]
-
-    @by_partition(dtype=lambda model: np.int64)
-    def predict_component(self, X: Table) -> np.ndarray:
-        """The most probable component of each row, by its place in `weights_`."""
-        return self.responsibilities(X).argmax(axis=1)
-
-    def _joint(self):
-        check_is_fitted(self)
-        if not hasattr(self, "layout_"):
-            raise OptionError(
-                "the model was fitted to an array of numbers, whose cells cannot be asked for: fit "
-                'it to a data frame, or with families="auto" and dicts'
-            )
-        return self
-
-    @reads
-    def sample(self, n_samples=1, random_state=None, *, y=None, given=None):
-        if y is None and given is None:
-            return GenerativeClassifier.sample(self, n_samples, random_state)
-        return super().sample(n_samples, random_state, y=y, given=given)
-
-    sample.__doc__ = Answers.sample.__doc__
-
-    def _code(self) -> np.ndarray:
-        """The class of each component, by its place."""
-        return np.repeat(np.arange(len(self.classes_)), self.n_components_)
-
-    def _draw(self, codes, rng):
-        model, weights = self.learner_.model, self.weights_
-        drawn = np.empty(len(codes), dtype=np.int64)
-        for k in np.unique(codes):
-            first, last = model.first[k : k + 2]
-            own = codes == k
-            drawn[own] = first + rng.choice(last - first, size=own.sum(), p=weights[first:last])
-        rows = super()._draw(drawn, rng)
-        if not hasattr(self, "layout_"):
-            return rows
-        return self.layout_.decode(self.layout_.cells(rows))
-
-    def _single_columns(self, rows):
-        if not hasattr(self, "layout_"):
-            return super()._single_columns(rows)
-        names, layout = [column.name for column in self.layout_.columns], self.layout_
-        return names, lambda some, columns: singles(some, layout, columns)
-
-    def to_linear(self) -> NoReturn:
-        """Not to be had: the scores of a mixture are no linear function of any statistics."""
-        raise OptionError(
-            f"to_linear: a {type(self).__name__} has no linear form; GaussianNB and MultinomialNB "
-            "have one"
-        )
-
-    @property
-    def n_components_(self) -> np.ndarray:
-        check_is_fitted(self)
-        return np.diff(self.learner_.model.first)
-
-    @property
-    @reads
-    def component_class_(self) -> np.ndarray:
-        return self.classes_[self._code()]
-
-    @property
-    @reads
-    def weights_(self) -> np.ndarray:
-        check_is_fitted(self)
-        model = self.learner_.model
-        return model.classes.counts / model.class_counts[self._code()]
-
-    @property
-    @reads
-    def means_(self) -> np.ndarray:
-        return self._moments()[0]
-
-    @property
-    @reads
-    def variances_(self) -> np.ndarray:
-        spread = self._moments()[1]
-        return spread if spread.ndim == 2 else np.diagonal(spread, axis1=1, axis2=2).copy()
-
-    @property
-    @reads
-    def covariances_(self) -> np.ndarray:
-        spread = self._moments()[1]
-        return spread[:, :, None] * np.eye(spread.shape[1]) if spread.ndim == 2 else spread
-
-    def _moments(self) -> tuple[np.ndarray, np.ndarray]:
-        """Means, and variances or covariances, of components of numbers."""
-        family = gaussian if self.covariance_ == "diag" else normal
-        return family.moments(self._features_of(NUMBERS[self.covariance_]))
-
-    @property
-    @reads
-    def component_log_prob_(self) -> np.ndarray:
-        return words.log_probabilities(self._features_of("words"))
-
-    @property
-    def _words(self) -> Any:
-        """What gives ``ln p(word | class)``, over its components, and the words."""
-        log_p = self.component_log_prob_ + np.log(self.weights_)[:, None]
-        by_class = np.logaddexp.reduceat(log_p, self.learner_.model.first[:-1])
-        names = getattr(self, "feature_names_in_", range(by_class.shape[1]))
-        return lambda: (by_class, names)
-
-    @property
-    @reads
-    def mean_length_(self) -> float:
-        return float(self._features_of("words").fixed["length"][0])
-
-    def _features_of(self, family: str) -> Any:
-        check_is_fitted(self)
-        if self.family_ != family:
-            raise AttributeError(f"only components of family {family!r} have this attribute")
-        return self.learner_.model.features
-
-    @property
-    @reads
-    def mu_(self) -> dict[str, np.ndarray]:
-        check_is_fitted(self)
-        features, share = self.learner_.model.features, self._component_shares()
-        expected = family_of(features).expectations(features)
-        return {"component": share} | {name: share[:, None] * e for name, e in expected.items()}
-
-    @property
-    @reads
-    def theta_(self) -> dict[str, np.ndarray]:
-        check_is_fitted(self)
-        features = self.learner_.model.features
-        offset, slopes = family_of(features).slopes(features)
-        return {"component": np.log(self._component_shares()) + offset} | slopes
-
-    def _component_shares(self) -> np.ndarray:
-        """p(class, component)."""
-        return self.class_prior_[self._code()] * self.weights_
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -662,12 +450,3 @@ class NaiveBayes(MixtureClassifier):
 
 
 savable(NaiveBayes, "NaiveBayesClassifier")  # NaiveBayes is a state in files, that of all models
-
-
-def _some(X: Any, rows: np.ndarray) -> Any:
-    return X.take(rows) if isinstance(X, Encoded) else X[rows]
-
-
-def _fits(one: Mark, other: Mark) -> bool:
-    """Better by log-loss as it is, untempered."""
-    return bool(one.untempered.sum() < other.untempered.sum())

@@ -403,12 +403,6 @@ class TableRegressor(NumberAnswers):
         known = ("auto", *TARGETS)
         if not isinstance(kinds, list | tuple) or any(kind not in known for kind in kinds):
             raise OptionError(f"target={self.target!r} must be one of {list(known)}")
-        if self.missing not in ("auto", "ignore", "informative"):
-            raise OptionError(f"missing={self.missing!r} must be 'auto', 'ignore' or 'informative'")
-        if self.whole_numbers not in ("auto", "levels", "numbers"):
-            raise OptionError(
-                f"whole_numbers={self.whole_numbers!r} must be 'auto', 'levels' or 'numbers'"
-            )
         if resolve_engine(self.engine) is not None:
             raise OptionError("engine: TableRegressor trains here; a part of the rows will do")
         if isinstance(_loss_of(self.loss), Hinge):

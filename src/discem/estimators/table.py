@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_number, demand
 from .._kinds import savable
-from ..exceptions import OptionError, warn
+from ..exceptions import warn
 from ..io.labels import plain_labels
 from ..losses import NLL, resolve_loss
 from ..priors import Default
@@ -43,7 +43,7 @@ from ._choice import (
 from ._explain import Explanation, Explanations, Importance, as_rows
 from ._folds import Split, splits
 from ._lazy import by_partition, n_classes
-from ._options import NUMBER, with_options
+from ._options import check_positive, check_words, with_options
 from ._pieces import spreads
 from ._preset import ClassifierPreset
 from ._shift import Scaling
@@ -370,23 +370,11 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
 
     def _check_options(self) -> None:
         super()._check_options()
-        if self.missing not in ("auto", "ignore", "informative"):
-            raise OptionError(f"missing={self.missing!r} must be 'auto', 'ignore' or 'informative'")
+        check_words(self, covariance=("auto", "diag", "full", "tied"))
         for name in ("prior_strength", "temperature"):
-            value = getattr(self, name)
-            number = isinstance(value, NUMBER) and not isinstance(value, bool)
-            if value != "auto" and not (number and 0 < value < np.inf):
-                raise OptionError(f"{name}={value!r} must be 'auto' or a number > 0")
+            check_positive(name, getattr(self, name), "auto")
         if self.loss != "auto":
             resolve_loss(self.loss)
-        if self.covariance not in ("auto", "diag", "full", "tied"):
-            raise OptionError(
-                f"covariance={self.covariance!r} must be 'auto', 'diag', 'full' or 'tied'"
-            )
-        if self.whole_numbers not in ("auto", "levels", "numbers"):
-            raise OptionError(
-                f"whole_numbers={self.whole_numbers!r} must be 'auto', 'levels' or 'numbers'"
-            )
         self._new_model(self._defaults(), 0)._check_options()
 
     def _defaults(self, stream: bool = False) -> dict[str, Any]:

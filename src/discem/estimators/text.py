@@ -21,7 +21,14 @@ from ..priors import Dirichlet
 from . import _input
 from ._documents import Fitted
 from ._folds import check_cv
-from ._options import NUMBER, check_common_options, check_unlabelled_weight, is_count, with_options
+from ._options import (
+    check_common_options,
+    check_positive,
+    check_unlabelled_weight,
+    check_whole,
+    check_words,
+    with_options,
+)
 from ._pieces import Pieces, spreads
 from ._threads import writes
 from ._types import (
@@ -327,18 +334,11 @@ class TextClassifier(WordTrainer):
 
     def _check_options(self) -> None:
         check_common_options(self)
-        if self.weighting not in ("auto", *WEIGHTINGS):
-            raise OptionError(f"weighting={self.weighting!r} is unknown: use one of {WEIGHTINGS}")
-        for name, none in (("length", True), ("temperature", False)):
-            value = getattr(self, name)
-            allowed = (none and value is None) or (not none and value == "auto")
-            number = isinstance(value, NUMBER) and not isinstance(value, bool)
-            if not allowed and not (number and 0 < value < np.inf):
-                raise OptionError(f"{name}={value!r} must be a number > 0")
-        for name, other in (("max_iter", "auto"), ("n_features", None)):
-            value = getattr(self, name)
-            if value != other and not is_count(value):
-                raise OptionError(f"{name}={value!r} must be {other!r} or a whole number >= 1")
+        check_words(self, weighting=("auto", *WEIGHTINGS))
+        check_positive("length", self.length, None)
+        check_positive("temperature", self.temperature, "auto")
+        check_whole("max_iter", self.max_iter, "auto")
+        check_whole("n_features", self.n_features, None)
         if self.prior != "auto" and not isinstance(self.prior, Dirichlet):
             raise OptionError(f"prior={self.prior!r} must be 'auto' or a Dirichlet(...)")
         check_cv(self.cv)

@@ -36,7 +36,7 @@ from ._base import Batch
 from ._by_label import place_of
 from ._docs import documented
 from ._lazy import by_partition
-from ._options import NUMBER, is_count, with_options
+from ._options import NUMBER, check_whole, check_words, with_options
 from ._threads import reads, writes
 from ._types import Auto, Label, Labels, Table, TransformerMixin, Weights
 from ._words import all_teach, count_pieces
@@ -132,16 +132,14 @@ class TopicClassifier(TransformerMixin, CountClassifier):
             raise OptionError(
                 f"device={self.device!r}: topics are found by NumPy alone, leave device out"
             )
-        for name, value in (("n_topics", self.n_topics), ("n_sweeps", self.n_sweeps)):
-            if not is_count(value) and not (name == "n_sweeps" and value is None):
-                raise OptionError(f"{name}={value!r} must be a whole number >= 1")
+        check_whole("n_topics", self.n_topics)
+        check_whole("n_sweeps", self.n_sweeps, None)
         if self.n_sweeps is not None and self.n_sweeps > MOST_SWEEPS:
             raise OptionError(f"n_sweeps={self.n_sweeps!r} must be at most {MOST_SWEEPS}")
         alpha = self.alpha
         if alpha is not None and not (isinstance(alpha, NUMBER) and LEAST_ALPHA <= alpha < np.inf):
             raise OptionError(f"alpha={alpha!r} must be None or a number >= {LEAST_ALPHA:g}")
-        if self.inference not in ("cvb0", "gibbs"):
-            raise OptionError(f"inference={self.inference!r} is unknown: use 'cvb0' or 'gibbs'")
+        check_words(self, inference=("cvb0", "gibbs"))
         if not isinstance(self.text, bool | dict):
             raise OptionError(f"text={self.text!r} must be True, False or a dict of options")
         unknown = set(self.text if isinstance(self.text, dict) else ()) - set(_COUNTING)

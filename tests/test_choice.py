@@ -448,7 +448,7 @@ def test_a_chooser_weighs_what_it_tried():
     codes = labels(600)
     chooser = chooser_of(codes, parts=4, all_models=True)
     chooser.best_of({"points": p} for p in (0.0, 1.0, 3.0))
-    weights = chooser.weigh()
+    weights = weigh([result.mark for result in chooser.results])
     choice = chooser.choice(weights)
     assert [each["weight"] for each in choice] == weights.tolist()
     assert weights.argmax() == 2 and all(each["taken"] for each in choice)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from difflib import get_close_matches
 from functools import cached_property, partial
+from operator import methodcaller
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -215,7 +216,7 @@ class Tables(Reader):
         self.check_labels(parts.labels)
         kinds = files.kinds_of(parts, self._feature_names(head), list(self._given))
         table = parts.partitions(partial(files.columns_of, kinds=kinds, ignored=ignored))
-        labels = parts.partitions(partial(files.column_of, name=target))
+        labels = parts.partitions(methodcaller("labels", target))
         return Training(table, labels, parts.n_rows, partial(_placed_in_parts, parts))
 
     @property

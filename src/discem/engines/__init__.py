@@ -1,6 +1,6 @@
 """Engines: how the one update is run."""
 
-from ._protocol import Data, Done, Engine, Rule
+from ._rule import Data, Done, Rule
 from .dask import (
     Dask,
     Session,
@@ -19,7 +19,6 @@ __all__ = [
     "Data",
     "Device",
     "Done",
-    "Engine",
     "Rule",
     "Sequential",
     "Session",

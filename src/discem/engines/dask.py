@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
@@ -28,7 +29,7 @@ from ..figures import FIGURES
 from ..io.rows import copied, joined, owned
 from ..models import mean_of
 from ..targets import Targets
-from ._protocol import Data, Done, Rule
+from ._rule import Data, Done, Rule
 from .sequential import Part, Sequential, take_steps
 from .threads import Threads
 
@@ -112,7 +113,7 @@ class Dask(Sequential):
     def learn(
         self, state, rule: Rule, t: int, data: Any, order: Any, figures, chunk: int = 0
     ) -> Iterator[Done]:
-        """Take one pass over rows on workers, in rounds; `order` is then a seed. See `Engine`."""
+        """Take one pass over rows on workers, in rounds; `order` is then a seed."""
         if not isinstance(data, Shards):
             yield from super().learn(state, rule, t, data, order, figures, chunk)
             return
@@ -316,18 +317,13 @@ def _together(*pieces: Data, unit: float) -> Data:
     return Data(rows, join_targets([piece.targets for piece in pieces]), weights)
 
 
-def _some(data: Data, chosen: np.ndarray) -> Data:
-    """Some of the rows."""
-    return data.take(chosen)
-
-
 def _deal_all(session: Session, groups: Sequence[Sequence[Any]], parts: int) -> list[list[Any]]:
     """Groups of futures of `Data` in so many other ones, each with its share of the rows of all."""
     dealt = [
         session.submit(_deal, *group, parts=parts, place=place)
         for place, group in enumerate(groups)
     ]
-    return [[session.submit(_nth, each, place=place) for each in dealt] for place in range(parts)]
+    return [[session.submit(itemgetter(place), each) for each in dealt] for place in range(parts)]
 
 
 def _sizes_of_parts(sizes: Sequence[int], parts: int) -> list[int]:
@@ -340,16 +336,12 @@ def _deal(*pieces: Data, parts: int, place: int) -> list[Data]:
     data = _together(*pieces, unit=1.0)
     order = np.random.RandomState(place).permutation(np.flatnonzero(data.weights > 0))
     order = order[np.argsort(data.targets.codes[order], kind="stable")]
-    return [_some(data, np.sort(order[list(own)])) for own in _turns(len(order), parts, place)]
+    return [data.take(np.sort(order[list(own)])) for own in _turns(len(order), parts, place)]
 
 
 def _turns(size: int, parts: int, first: int) -> list[range]:
     """Which of so many rows each part gets, one after the other in turns."""
     return [range((part + first) % parts, size, parts) for part in range(parts)]
-
-
-def _nth(dealt: list[Data], place: int) -> Data:
-    return dealt[place]
 
 
 def is_skewed(counts: np.ndarray) -> bool:
@@ -387,7 +379,7 @@ def _take_part(state, data: Data, rule: Rule, t, seed, span, part: Part, hide) -
     first, last = (rule.batch * round(n_batches * place) for place in span)
     order = order[first:last]
     if hide is not None:  # cells of the rows of this round only
-        data, order = _some(data, order), np.arange(len(order))
+        data, order = data.take(order), np.arange(len(order))
     rows, targets, weights = data
     if hide is not None and len(order):
         rows = hide(rows, np.random.RandomState((*seed, first)))

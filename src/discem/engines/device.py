@@ -21,7 +21,7 @@ from .._arrays import here, mapped
 from ..exceptions import MissingExtraError, OptionError
 from ..figures import FIGURES
 from ..targets import Labels, Targets
-from ._protocol import Data, Done, Rule
+from ._rule import Data, Done, Rule
 from .sequential import Sequential, chunks_of
 
 _PRECISIONS = ("float64", "float32")
@@ -66,7 +66,7 @@ class Device(Sequential):
     def learn(
         self, state, rule: Rule, t: int, data: Data, order, figures, chunk: int = 0
     ) -> Iterator[Done]:
-        """Take one pass over the rows in `order`, in chunks; see `Engine`."""
+        """Take one pass over the rows in `order`, in chunks; see `Sequential`."""
         state, own = self.placed(state), self._there(np.zeros(len(FIGURES)))
         data, chunk = self.moved(data), _LONGER * chunk
         for done in super().learn(state, rule, t, data, order, own, chunk):

@@ -11,7 +11,7 @@ import numpy as np
 from .._arrays import namespace_of
 from ..figures import CORRECT, HINGE_SUM, LOSS, NCLL_SUM, NLL_SUM, ROWS, SHORTENED, WEIGHT
 from ..update import Judged, judge, update
-from ._protocol import Data, Done, Rule
+from ._rule import Data, Done, Rule
 
 _ALIKE = 64  # batches of a size, until they may grow
 _WIDTH = 0.1  # nats, of the turns of a loss with edges
@@ -127,9 +127,12 @@ def measure(
 
 
 class Sequential:
-    """One batch of rows after the other, each a step."""
+    """One batch of rows after the other, each a step: what other engines do in their own ways.
 
-    n_jobs = 1
+    An engine knows neither which loss nor which model it runs.
+    """
+
+    n_jobs = 1  # threads, for a caller that takes passes of its own
     feed = staticmethod(feed)
 
     def __repr__(self) -> str:
@@ -138,7 +141,12 @@ class Sequential:
     def learn(
         self, state, rule: Rule, t: int, data: Data, order, figures, chunk: int = 0
     ) -> Iterator[Done]:
-        """Take one pass over the rows in `order`, in chunks; see `Engine`."""
+        """Take one pass over the rows in `order`, after `t` steps have been taken.
+
+        Yields after each chunk of about so many rows (0: all), where a caller may show progress
+        and an interruption is heard. The state given may be changed and must not be used again.
+        `figures` is added to as rows are seen, see `discem.figures`.
+        """
         done = 0
         while True:
             now, some = rule.grown(t + done), order[done:]
@@ -161,7 +169,7 @@ class Sequential:
         """Add to the figures what a pass would see, and return the loss of each row."""
         return measure(model, loss, data, order, figures, self.feed)
 
-    # --- where arrays are: here -------------------------------------------------------------------
+    # --- where arrays are: here; an engine may work on arrays that are elsewhere ------------------
 
     def holding(self, data: Any) -> AbstractContextManager[Any]:
         """Keep these data where steps are taken, for as long as they are passed over."""

@@ -23,7 +23,7 @@ from ..exceptions import OptionError
 from ..figures import FIGURES
 from ..io.rows import copied
 from ..models import mean_of
-from ._protocol import Data, Done, Engine, Rule
+from ._rule import Data, Done, Rule
 from .device import Device, resolve_device
 from .sequential import Part, Sequential, take_steps
 
@@ -60,7 +60,7 @@ class Threads(Sequential):
     def learn(
         self, state, rule: Rule, t: int, data: Data, order, figures, chunk: int = 0
     ) -> Iterator[Done]:
-        """Take one pass over the rows in `order`, in rounds; see `Engine`.
+        """Take one pass over the rows in `order`, in rounds; see `Sequential`.
 
         It needs memory for a state of each part, beside the one before and the mean.
         """
@@ -183,7 +183,7 @@ def count_jobs(n_jobs: Any) -> int:
     return max(cpu_count() + 1 + int(n_jobs), 1)
 
 
-def with_jobs(engine: Engine, n_jobs: Any, device: Any = None) -> Engine:
+def with_jobs(engine: Sequential, n_jobs: Any, device: Any = None) -> Sequential:
     """An engine of so many threads, or of a device; the one that is there, if it is such."""
     there = resolve_device(device)
     if there is not None:

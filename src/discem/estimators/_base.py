@@ -1,13 +1,15 @@
-"""What every estimator of the library does: check, start, train. `_joint` has what comes after."""
+"""What every estimator does to be fitted: check, start, train.
+
+`_batch` has how its rows are read, `_streams` how it learns more of them, `_joint` what is asked of
+it then.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -18,7 +20,7 @@ from ..calibration import best_temperature
 from ..engines import Data, Rule, Sequential, Shards, with_jobs
 from ..exceptions import InputError, OptionError
 from ..families import Family
-from ..io.labels import join_labels, places_of, plain_labels
+from ..io.labels import plain_labels
 from ..losses import NLL, Blend, Hinge, resolve_loss
 from ..models import ClassPrior
 from ..projections import Check, Interior, check_projection
@@ -26,9 +28,8 @@ from ..schedules import Schedule, by_row, scale
 from ..targets import SHARED, Targets
 from ..training import Plan, Record, best_start, train
 from . import _input
-from ._by_label import class_weights
+from ._batch import Batch
 from ._folds import hold_out
-from ._joint import Joint
 from ._matrix import read_X
 from ._options import (
     NUMBER,
@@ -39,11 +40,11 @@ from ._options import (
     check_words,
     with_options,
 )
-from ._pieces import CheckedPieces, Pieces, spreads
+from ._pieces import Pieces, spreads
 from ._runs import LabelRuns
 from ._shift import LabelShift
-from ._tables import width
-from ._threads import lent, reads, writes
+from ._streams import Streams
+from ._threads import lent, writes
 from ._types import (
     Auto,
     BaseEstimator,
@@ -69,67 +70,8 @@ _STEPS, _LARGEST_BATCH = 256, 256  # of an epoch on workers, and the rows of one
 AUTO_CAUTION = 2.0  # of automatic steps, which know nothing of rare classes
 
 
-class Batch(NamedTuple):
-    """Rows that were checked, before anything is learnt from them."""
-
-    X: Any
-    y: np.ndarray
-    given: np.ndarray  # the weights as they were given
-    weights: np.ndarray  # and with those of classes, and of having no label
-    targets: Targets
-    classes: np.ndarray
-    family: Family
-    rows: Any  # X as the family views it
-    found: dict[str, Any]  # fitted attributes that the input determines
-    whole: CheckedPieces | None = (
-        None  # all rows, where they are on workers and these are a sample of them
-    )
-
-    @property
-    def layout(self) -> Any:
-        """What the columns are, of a table that was read by its columns; None of other rows."""
-        return getattr(self.X, "layout", None)
-
-    @property
-    def width(self) -> Any:
-        """The number of features, as the family counts them."""
-        return self.X.shape[1] if self.layout is None else width(self.layout)
-
-    @property
-    def total(self) -> float:
-        """The weight of all rows."""
-        return float(self.weights.sum()) if self.whole is None else self.whole.total
-
-    @property
-    def n_given(self) -> int:
-        """How many rows were given a weight."""
-        return int(np.count_nonzero(self.given)) if self.whole is None else self.whole.n_given
-
-    def unit(self) -> float:
-        """The weight of a row that takes a whole step: the mean of the labelled ones."""
-        if self.whole is not None:
-            return self.whole.unit
-        rows = self.weights > 0
-        labelled = rows & self.targets.labelled
-        return float(self.weights[labelled if labelled.any() else rows].mean())
-
-    def without(self, held: np.ndarray) -> Batch:
-        """The same rows, of which some are not to be trained on."""
-        weights = self.weights.copy()
-        weights[held] = 0.0
-        whole = None if self.whole is None else self.whole.without(held)
-        return self._replace(weights=weights, whole=whole)
-
-    def collect(self, n_features: Any, n_classes: int) -> models.Tally:
-        """The statistics of all labelled rows."""
-        collect = partial(models.collect, self.family, n_features=n_features, n_classes=n_classes)
-        if self.whole is None or self.whole.complete:
-            return collect(self.rows, self.targets, self.weights)
-        return self.whole.collect(collect)
-
-
 @with_options
-class GenerativeClassifier(Joint, BaseEstimator):
+class GenerativeClassifier(Streams, BaseEstimator):
     """A joint p(y, x) trained by the one update of the method."""
 
     loss: LossOption = "ncll"
@@ -153,13 +95,9 @@ class GenerativeClassifier(Joint, BaseEstimator):
     # --- what an estimator says of itself ---------------------------------------------------------
 
     _model: ClassVar[type] = models.Mixture
-    _mixed = False  # whether factors are those of components within classes
+    _mixed: bool = False  # whether factors are those of components within classes
     # attributes that not every input gives
     _of_input: ClassVar[tuple[str, ...]] = ("feature_names_in_",)
-
-    def _choose_family(self, X) -> Family:
-        """The family of a model of X."""
-        raise NotImplementedError
 
     def _read(self, X, family: Family, fresh: bool, grows: bool = False) -> tuple[Any, dict]:
         """X as a matrix that the family can take, and the fitted attributes it determines.
@@ -358,85 +296,6 @@ class GenerativeClassifier(Joint, BaseEstimator):
         finally:
             learner.engine = engine
 
-    @writes
-    def partial_fit(
-        self, X: Table, y: Labels, classes: Any = None, sample_weight: Weights = None
-    ) -> Self:
-        """Take one pass, in the order given, over the next rows of a stream.
-
-        What a stream lacks is filled in as follows. Moments that the prior takes from the data are
-        those of the first batch. The prior is spread over the rows seen so far. A class never seen
-        before starts at the prior's centre with the mass of one row among those seen, and a running
-        average then forgets what came before; while there is a single class its rows are counted
-        (NLL). A row of the mean weight of the first batch takes a whole step. After `fit`, a
-        running average goes on as if that had been one pass.
-
-        Rows should come in no particular order: labels in long runs teach one class at a time, and
-        raise a `SortedStreamWarning`.
-
-        Parameters
-        ----------
-        X, sample_weight : as for `fit`
-        y : array-like of shape (n_samples,) or (n_samples, n_classes)
-            As for `fit`. After the first batch all rows may be unlabelled, and the columns of a
-            matrix are those of `classes_`.
-        classes : array-like, optional
-            Classes to know from the start. Not needed: new classes may appear in any batch.
-
-        Returns
-        -------
-        self
-        """
-        return self.learn_batch(self.check_batch(X, y, classes, sample_weight))
-
-    @reads
-    def check_batch(
-        self,
-        X: Table,
-        y: Labels,
-        classes: Any = None,
-        sample_weight: Weights = None,
-        grows: bool = False,
-    ) -> Batch:
-        """The first half of `partial_fit`: look at the rows, learn nothing, change nothing.
-
-        With `grows`, X may have more columns than the model, which has them when it has learnt.
-        """
-        self._check_options()
-        fresh = not self.__sklearn_is_fitted__()
-        return self._check_data(X, y, sample_weight, fresh, classes, stream=True, grows=grows)
-
-    @writes
-    def learn_batch(self, batch: Batch) -> Self:
-        """The second half of `partial_fit`: take one pass over rows that were checked."""
-        order = np.flatnonzero(batch.weights > 0)
-        if not self.__sklearn_is_fitted__():
-            rng = check_random_state(self.random_state)
-            self._start(batch, batch.unit(), rng, stream=True)
-            self._seen = 0.0
-        else:
-            if not self.stream_:  # after `fit`, whose many passes would outweigh all that comes
-                self._average(batch.family)
-                self.learner_.forget(self._steps_of_a_pass())
-            self.grow(batch.found.get("n_features_in_", 0))
-            self._add_classes(batch.classes)
-            parts = list(batch.targets.parts(batch.weights))
-            self.class_count_ = self.class_count_ + models.count_classes(parts, len(self.classes_))
-        learner = self.learner_
-        learner.engine = self._engine()
-        learner.own()
-        self._seen += float(batch.weights.sum())
-        loss = self._known_loss() if len(self.classes_) > 1 else NLL()
-        learner.rule = learner.rule._replace(
-            loss=loss,
-            n=self._spread(self._seen),
-            projection=self._resolve_projection(loss, caution=0.0),  # a new class is in a hurry
-            most=learner.engine.largest(batch.rows, learner.state) if self._grows() else 0,
-        )
-        self._watch_order(batch.targets.codes[order])
-        learner.batch(Data(batch.rows, batch.targets, batch.weights / self._weight_unit), order)
-        return self
-
     # --- before training --------------------------------------------------------------------------
 
     def _check_options(self) -> None:
@@ -456,66 +315,11 @@ class GenerativeClassifier(Joint, BaseEstimator):
         if self.tol is not None and not (isinstance(self.tol, NUMBER) and self.tol >= 0):
             raise OptionError(f"tol={self.tol!r} must be None or a number >= 0")
 
-    def _check_data(
-        self, X, y, sample_weight, fresh: bool, classes=None, stream=False, grows=False, part=False
-    ) -> Batch:
-        """Look at the input, and change nothing: what is wrong with it is said here.
-
-        A `part` of the rows may have no labels, and no weight; all `classes` are known then.
-        """
-        family = self._choose_family(X) if fresh else self._known_family()
-        X, found = self._read(X, family, fresh, grows)
-        y, named = _input.read_y(y, X.shape[0], needed=not part and (fresh or not stream))
-        given = _input.check_weights(sample_weight, X, part)
-        known = _input.find_classes(y) if fresh or y.ndim == 1 or not stream else self.classes_
-        known = known if named is None else named
-        if part:
-            known = classes
-        elif classes is not None:
-            known = join_labels(known, _input.read_classes(classes))
-        if stream and not fresh:
-            known = join_labels(self.classes_, known)
-        if named is not None:
-            y = _input.spread_over(y, named, known)
-        targets = _input.encode(y, known)
-        weights = given * self._row_weights(targets, known, family)
-        rows = self._view(X, family)
-        return Batch(X, y, given, weights, targets, known, family, rows, found)
-
-    def _known_family(self) -> Family:
-        return self.learner_.state.family
-
     def _known_loss(self) -> Any:
         return resolve_loss(self.loss)
 
     def _is_generative(self) -> bool:
         return isinstance(self._known_loss(), NLL)
-
-    def _row_weights(self, targets: Targets, classes, family: Family) -> np.ndarray | float:
-        """What the weights of rows are multiplied by, for their class or for having none."""
-        weights = self._class_weights(targets, classes)
-        none, weight = ~targets.labelled, self.unlabelled_weight
-        if not none.any():
-            return weights
-        if weight == "auto":
-            ratio = none.sum() / max((~none).sum(), 1)
-            weight = self._auto_unlabelled(family, float(ratio))
-        return weights * np.where(none, weight, 1.0)
-
-    def _class_weights(self, targets: Targets, classes) -> np.ndarray | float:
-        if self.class_weight is None:
-            return 1.0
-        if not targets.plain:
-            raise OptionError("class_weight goes with plain labels, not with label sets or shares")
-        codes = targets.codes[targets.codes >= 0]
-        if not len(codes):
-            return 1.0
-        counts = np.bincount(codes, minlength=len(classes))
-        by_class = class_weights(self.class_weight, classes, counts)
-        by_class = np.append(by_class, 1.0)  # the last is for unlabelled rows
-        if not (np.isfinite(by_class).all() and (by_class >= 0).all() and by_class[codes].any()):
-            raise OptionError(f"class_weight={self.class_weight!r} must be numbers >= 0, not all 0")
-        return by_class[targets.codes]
 
     def _split(self, batch: Batch, rng) -> tuple[np.ndarray, np.ndarray]:
         """Rows to train on, and those held out: a share of each class, of labelled rows."""
@@ -595,11 +399,6 @@ class GenerativeClassifier(Joint, BaseEstimator):
             return False
         return batch.whole is None and batch.family.whole
 
-    def _average(self, family: Family) -> None:
-        """Keep a running average from now on, if steps of some rows want one."""
-        if self.average == "auto" and self._auto_average(family):
-            self.learner_.average()
-
     def _class_prior(self, family: Family, prior: Any, alpha: float) -> ClassPrior:
         return ClassPrior(alpha, family.keeps_mass(prior), family.lifts_to_prior)
 
@@ -645,44 +444,6 @@ class GenerativeClassifier(Joint, BaseEstimator):
         if not targets.plain:
             certain |= (targets.share > 0).sum(axis=1) == 1  # a set of one
         return bool(certain.all())
-
-    # --- streams ----------------------------------------------------------------------------------
-
-    @writes
-    def grow(self, n_features: int) -> None:
-        """Make room for features that the model has not met, if there are so many in all."""
-        if n_features > self.n_features_in_:
-            self.learner_.restart(self.learner_.state.with_features(n_features))
-            self.n_features_in_ = n_features
-
-    def _watch_order(self, codes: np.ndarray) -> None:
-        """Warn of labels that come in long runs, where their order matters."""
-        if self._runs is None:
-            self._runs = LabelRuns(np.zeros(len(self.classes_)))
-        self._runs.add(codes)
-        if self._mixed or not self._is_generative():
-            self._runs.warn()
-
-    def _steps_of_a_pass(self) -> int:
-        """How much the rows seen so far would count, if each had been seen once."""
-        rows = math.ceil(self._seen / self._weight_unit)
-        return min(self.learner_.rule.counted(rows), self.learner_.t)
-
-    def _add_classes(self, classes: np.ndarray) -> None:
-        """Make room for classes that the model has not met; `classes` are all."""
-        if len(classes) == len(self.classes_):
-            return
-        order = places_of(classes, self.classes_)
-        state = self.learner_.state
-        mass = float(state.class_counts.sum()) / max(self._seen, 1.0)
-        self.learner_.restart(state.with_classes(order, mass))
-        self.learner_.forget(len(self.classes_))  # it is of models that did not know these classes
-        self.class_count_ = np.append(self.class_count_, 0.0)[order]
-        if self._runs is not None:
-            self._runs.arrange(order)
-        self._prior_shift = np.append(self._prior_shift, 0.0)[order]
-        self.__dict__.pop("_shift", None)
-        self.classes_ = classes
 
 
 def _mostly_generative(loss: Any) -> bool:

@@ -284,10 +284,6 @@ class Chooser:
             except StopIteration:
                 return best
 
-    def weigh(self) -> np.ndarray:
-        """The weights of all results in the mean of their ``p(y | x)``, see `weigh`."""
-        return weigh([result.mark for result in self.results])
-
     def choice(self, weights: np.ndarray | None = None) -> Choice:
         """The record of all results; without weights, the best is taken."""
         if weights is None:

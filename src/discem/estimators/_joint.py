@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
@@ -12,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..calibration import best_temperature
-from ..engines import Engine, with_jobs
+from ..engines import Sequential, with_jobs
 from ..exceptions import InputError
 from ..families import Family, family_of
 from ..io.labels import plain_labels
@@ -86,7 +85,7 @@ class Joint(Adapts, Doubts, Plots, Named, Shared, _input.Classifier):
         rows = self._rows(X)
         return self._engine().score(self.learner_.model, rows)
 
-    def _engine(self) -> Engine:
+    def _engine(self) -> Sequential:
         """What runs the model now: a file may have brought it, and options may have changed."""
         return with_jobs(self.learner_.engine, self.n_jobs, self.device)
 
@@ -318,11 +317,3 @@ class Joint(Adapts, Doubts, Plots, Named, Shared, _input.Classifier):
     def _normalized_shift(self) -> np.ndarray:
         """What `set_class_prior` adds to ``ln p(y, x)``."""
         return self._prior_shift - np.log(self._shares() @ np.exp(self._prior_shift))
-
-    @reads
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file that is safe to share; read it with `discem.load`."""
-        from ._files import save
-
-        check_is_fitted(self)
-        save(self, path)

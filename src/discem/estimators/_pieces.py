@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from functools import partial, wraps
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +37,7 @@ from ._threads import Method
 
 SAMPLE = 50_000  # rows that stand for all
 _SEED = 2**31 - 1
+_FACTS = attrgetter("facts")
 
 
 def spreads(fit: Method) -> Method:
@@ -118,8 +120,8 @@ class Pieces:
         What it warns of, here or there, is said once.
         """
         submit, mapped = self.session.submit, self._submit(tasks.mapped, function)
-        told = self.session.gather([submit(tasks.warnings_of, each) for each in mapped])
-        futures = [submit(tasks.piece_of, each) for each in mapped]
+        told = self.session.gather([submit(attrgetter("warned"), each) for each in mapped])
+        futures = [submit(attrgetter("piece"), each) for each in mapped]
         with collecting() as warned:
             sample = self.sample._replace(X=function(self.sample.X))
         for message, category in dict.fromkeys(sum(told, warned)):
@@ -143,7 +145,7 @@ class Pieces:
         worker = _worker(estimator, labels, self.sample.X)
         check = partial(worker._check_data, fresh=True, classes=labels.classes, part=True)
         futures = self._submit(tasks.checked, check)
-        facts = self.session.gather([self.session.submit(tasks.facts_of, each) for each in futures])
+        facts = self.session.gather([self.session.submit(_FACTS, each) for each in futures])
         batch = check(*self.sample)
         return batch._replace(whole=CheckedPieces(self, futures, facts))
 
@@ -163,7 +165,7 @@ def _spread(session: Session, X, y, sample_weight) -> list[Any]:
     if not lazy:
         cuts = _cuts(X, session.parts)
         return [
-            session.submit(tasks.sent, piece=_cut(given, slice(*cut)), number=p)
+            session.submit(partial(tasks.read_piece, *_cut(given, slice(*cut))), number=p)
             for p, cut in enumerate(cuts)
         ]
     if "X" not in lazy:
@@ -272,7 +274,7 @@ class CheckedPieces:
             self.session.submit(tasks.held_out, future, held=row[held[place[held] == i]])
             for i, future in enumerate(self.futures)
         ]
-        facts = self.session.gather([self.session.submit(tasks.facts_of, each) for each in futures])
+        facts = self.session.gather([self.session.submit(_FACTS, each) for each in futures])
         return CheckedPieces(self.pieces, futures, facts)
 
     def collect(self, collect: Callable, seed: int | None = None) -> Any:
@@ -298,7 +300,7 @@ class CheckedPieces:
         groups = balanced(sizes, parts)
         counts = np.stack([sum(self.facts[i].classes for i in group) for group in groups])
         mixed = len(groups) == parts and not is_skewed(counts)
-        data = [self.session.submit(tasks.data_of, future) for future in self.futures]
+        data = [self.session.submit(attrgetter("data"), future) for future in self.futures]
         return Shards(
             self.session,
             [[data[i] for i in group] for group in groups],

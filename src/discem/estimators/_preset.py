@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,7 +14,7 @@ from ._choice import Choice, Chooser, check_choice
 from ._options import Named
 from ._plots import Plots
 from ._shift import Adapts
-from ._threads import Shared, lent, reads, writes
+from ._threads import Shared, lent, writes
 from ._types import BaseEstimator, Callback
 from ._views import History
 
@@ -64,14 +63,6 @@ class Preset(Named, Shared, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_fitted") and self._fitted.is_trained
-
-    @reads
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file that is safe to share; read it with `discem.load`."""
-        from ._files import save
-
-        check_is_fitted(self)
-        save(self, path)
 
     @property
     def chosen_(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from ..exceptions import OptionError
-from ._base import Batch
+from ._batch import Batch
 from ._choice import Choice, Chooser, Mark, Options, of_all_classes
 from ._folds import Split, check_cv, splits
 from ._tables import Encoded

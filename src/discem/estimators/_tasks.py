@@ -65,10 +65,6 @@ def read_piece(X: Any, y: Any, weights: Any, number: int) -> Piece:
         return Piece(X, y, weights)
 
 
-def sent(piece: Piece, number: int) -> Piece:
-    return read_piece(*piece, number)
-
-
 def length_of(X: Any, number: int) -> int:
     return n_rows(listed(X))
 
@@ -91,14 +87,6 @@ class Mapped(NamedTuple):
 def mapped(piece: Piece, function: Callable, number: int) -> Mapped:
     with naming(number), collecting() as warned:
         return Mapped(piece._replace(X=function(piece.X)), warned)
-
-
-def piece_of(mapped: Mapped) -> Piece:
-    return mapped.piece
-
-
-def warnings_of(mapped: Mapped) -> Warned:
-    return mapped.warned
 
 
 def seen(piece: Piece, look: Callable, number: int) -> Any:
@@ -169,14 +157,6 @@ def _with_facts(data: Data, given: int, n_classes: int) -> Checked:
         labelled, np.append(classes, np.count_nonzero(kept) - labelled[1]),
     )  # fmt: skip
     return Checked(data, facts)
-
-
-def facts_of(checked: Checked) -> Facts:
-    return checked.facts
-
-
-def data_of(checked: Checked) -> Data:
-    return checked.data
 
 
 def held_out(checked: Checked, held: np.ndarray) -> Checked:

@@ -25,6 +25,8 @@ from threading import Lock, get_ident
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
+from sklearn.utils.validation import check_is_fitted
+
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -187,3 +189,11 @@ class Shared:
         state: Any = super().__getstate__()
         options = self.get_params(deep=False)  # type: ignore[attr-defined]
         return {name: state[name] if name in options else deepcopy(state[name]) for name in state}
+
+    @reads
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file that is safe to share; read it with `discem.load`."""
+        from ._files import save
+
+        check_is_fitted(self)
+        save(self, path)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from .._kinds import savable
 from ..families import FAMILIES
-from ._base import Batch
+from ._batch import Batch
 from ._docs import documented
 from ._options import with_options
 from ._tables import NUMBERS

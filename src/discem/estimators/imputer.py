@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from typing import Any, Literal, Self
 
@@ -180,14 +179,6 @@ class TableImputer(Named, Shared, TransformerMixin, BaseEstimator):
         """The names of the columns, which are those of the input."""
         check_is_fitted(self)
         return _check_feature_names_in(self, input_features)
-
-    @reads
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the imputer to a file that is safe to share; read it with `discem.load`."""
-        from ._files import save
-
-        check_is_fitted(self)
-        save(self, path)
 
     def _check_fitted(self) -> None:
         """Refuse what training cannot have left: the imputer may come from anywhere."""

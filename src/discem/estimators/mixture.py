@@ -28,7 +28,8 @@ from ..models import Mixture, perturbed
 from ..schedules import held
 from ..training import train
 from . import _input
-from ._base import Batch, GenerativeClassifier
+from ._base import GenerativeClassifier
+from ._batch import Batch
 from ._by_label import by_label, lacking, some_of
 from ._choice import Choice, check_choice
 from ._components import collect_nearest, find_components

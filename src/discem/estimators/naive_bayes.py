@@ -17,7 +17,8 @@ from ..losses import NLL, Blend, Hinge, resolve_loss
 from ..priors import Dirichlet
 from ..schedules import Schedule, by_row, constant, power
 from ..targets import Targets
-from ._base import Batch, GenerativeClassifier
+from ._base import GenerativeClassifier
+from ._batch import Batch
 from ._choice import (
     Choice,
     Chooser,

@@ -29,7 +29,7 @@ from ._average import (
     log_proba_of,
     read_for,
 )
-from ._base import Batch
+from ._batch import Batch
 from ._candidates import DEFAULTS, STREAM, Readings, Sizes, candidates, how_many, loss_of
 from ._choice import (
     Chooser,

@@ -32,7 +32,7 @@ from ..models.topics import (
 from ..priors import Dirichlet
 from ..schedules import power
 from ..training import Learner
-from ._base import Batch
+from ._batch import Batch
 from ._by_label import place_of
 from ._docs import documented
 from ._lazy import by_partition

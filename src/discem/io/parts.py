@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
+from operator import methodcaller
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -130,15 +131,12 @@ class Parts:
             while row >= self.looks[which].n_rows:
                 row -= self.looks[which].n_rows
                 which += 1
-        return self.client.submit(_place, self.futures[which], row, pure=False).result()
+        place = methodcaller("place", row)
+        return self.client.submit(place, self.futures[which], pure=False).result()
 
 
 def _cut(rows: Any, function: Callable, span: tuple[int, int]) -> Any:
     return function(rows)[slice(*span)]
-
-
-def _place(rows: Rows, row: int) -> str:
-    return rows.place(row)
 
 
 # --- documents ------------------------------------------------------------------------------------
@@ -222,8 +220,3 @@ def columns_of(rows: Rows, kinds: dict[str, str | None], ignored: Sequence[str])
             for name, kind in kinds.items()
         }
     )
-
-
-def column_of(rows: Rows, name: str) -> list[str | None]:
-    """The labels in a column."""
-    return rows.labels(name)

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._checks import check_count, check_plain, demand
 from .._kinds import savable
-from ..engines import Data, Engine, Rule, Sequential
+from ..engines import Data, Rule, Sequential
 from ..figures import FIGURES, ROWS, SHORTENED, WEIGHT
 from ..io.rows import copied, owned
 from ..models import Mixture
@@ -64,11 +64,11 @@ class Learner:
         It is changed in place, and keeps a running average if it was made to.
     rule : Rule
         Loss, projection, steps, the n that the prior is spread over, rows per step.
-    engine : Engine, optional
+    engine : Sequential, or one like it, optional
     """
 
-    def __init__(self, state: Any, rule: Rule, engine: Engine | None = None):
-        self.engine: Engine = engine or Sequential()
+    def __init__(self, state: Any, rule: Rule, engine: Sequential | None = None):
+        self.engine: Sequential = engine or Sequential()
         self.state = state
         self.rule = rule
         self.t = 0  # steps taken
@@ -264,7 +264,9 @@ def sample_of(rows: np.ndarray) -> np.ndarray:
     return np.sort(np.random.default_rng(0).choice(rows, _SAMPLE, replace=False))
 
 
-def best_start(states: list[Any], rule: Rule, data: Data, engine: Engine | None = None) -> Learner:
+def best_start(
+    states: list[Any], rule: Rule, data: Data, engine: Sequential | None = None
+) -> Learner:
     """A learner at the state that has the least objective, by a sample of the rows."""
     learners = [Learner(state, rule, engine) for state in states]
     if len(learners) == 1:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._arrays import beside
-from ..engines import Data, Engine, Rule, one_thread_each
+from ..engines import Data, Rule, Sequential, one_thread_each
 from ..engines.sequential import add_figures
 from ..figures import FIGURES
 from ..io.rows import joined
@@ -72,7 +72,7 @@ class Passes:
     threads, they look at rows at the same time; what they find is added up in one order.
     """
 
-    def __init__(self, model: Any, rule: Rule, data: Data, engine: Engine):
+    def __init__(self, model: Any, rule: Rule, data: Data, engine: Sequential):
         self.rule, self.data, self.engine = rule, data, engine
         self.weight = max(float(data.weights.sum()), 1e-300)
         size, n = engine.rows_at_once(data.rows, model), data.rows.n_rows
@@ -128,7 +128,12 @@ class Descent:
     """Steps of all rows, each from the best place so far; each costs one pass over the rows."""
 
     def __init__(
-        self, model: Any, rule: Rule, data: Data, engine: Engine, quasi: QuasiNewton | None = None
+        self,
+        model: Any,
+        rule: Rule,
+        data: Data,
+        engine: Sequential,
+        quasi: QuasiNewton | None = None,
     ):
         self.passes = Passes(model, rule, data, engine)
         quasi = quasi or QuasiNewton()

@@ -1,10 +1,8 @@
-"""What an engine is: a way to run the one update over many rows, and to score them."""
+"""What an engine is given, and what it tells: data, the rule of steps, how far a pass has come."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -121,67 +119,3 @@ class Done(NamedTuple):
     state: Any
     t: int  # steps or rows counted, those before this pass included
     rows: int  # of this pass
-
-
-class Engine(Protocol):
-    """Runs the update. It knows neither which loss nor which model it runs."""
-
-    def learn(
-        self,
-        state: Any,
-        rule: Rule,
-        t: int,
-        data: Data,
-        order: np.ndarray,
-        figures: np.ndarray,
-        chunk: int = 0,
-    ) -> Iterator[Done]:
-        """Take one pass over the rows in `order`, after `t` steps have been taken.
-
-        Yields after each chunk of about so many rows (0: all), where a caller may show progress
-        and an interruption is heard. The state given may be changed and must not be used again.
-        `figures` is added to as rows are seen, see `discem.figures`.
-        """
-        ...
-
-    def score(self, model: Any, rows: Any, order: np.ndarray | None = None) -> np.ndarray:
-        """The scores ``ln p(y=k, x)`` of all rows, or of those in `order`, as (n, K)."""
-        ...
-
-    def measure(
-        self, model: Any, loss: Any, data: Data, order: np.ndarray, figures: np.ndarray
-    ) -> np.ndarray:
-        """Add to the figures what a pass would see, and return the loss of each row."""
-        ...
-
-    # an engine may work on arrays that are elsewhere; a caller that takes passes of its own asks
-
-    n_jobs: int  # threads to take them with
-
-    def placed(self, state: Any) -> Any:
-        """A state where steps are taken."""
-        ...
-
-    def moved(self, data: Data) -> Data:
-        """Data there, if there is room for all of them; else as they are."""
-        ...
-
-    def fetched(self, found: Any) -> Any:
-        """What was found there, here."""
-        ...
-
-    def holding(self, data: Data) -> AbstractContextManager[Any]:
-        """Keep these data there, for as long as they are passed over."""
-        ...
-
-    def batch(self, size: int, n_rows: int) -> int:
-        """Rows per step, where a core would take so many."""
-        ...
-
-    def largest(self, rows: Any, model: Any) -> int:
-        """Rows of the largest step of a stream, when many have been seen."""
-        ...
-
-    def rows_at_once(self, rows: Any, model: Any) -> int:
-        """How many rows to work on at a time, where they are not one step after the other."""
-        ...

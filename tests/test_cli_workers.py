@@ -19,7 +19,7 @@ from discem.cli._screen import Meter
 from discem.engines import Shards
 from discem.engines.clusters import open_client
 from discem.exceptions import EngineError
-from discem.io.parts import Part, parts_of
+from discem.io.parts import FilePart, parts_of
 from discem.io.sources import expanded
 
 TABLE = ("--target", "out", "--id", "name", *FAST)
@@ -76,7 +76,7 @@ def test_row_groups_are_parts_and_small_ones_are_together(tmp_path, monkeypatch)
 
     path = str(tmp_path / "a.parquet")
     pq.write_table(pa.table({"a": list(range(70))}), path, row_group_size=10)
-    assert parts_of([path], None) == [Part(path, "parquet")]
+    assert parts_of([path], None) == [FilePart(path, "parquet")]
     monkeypatch.setattr("discem.io.parts._LEAST", 20)
     found = [(part.groups, part.before) for part in parts_of([path], None)]
     assert found == [((0, 1), 0), ((2, 3), 20), ((4, 5, 6), 40)]

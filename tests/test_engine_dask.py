@@ -33,14 +33,14 @@ from discem import (
 )
 from discem.engines import Data, Rule, Session, Shards, Threads, balanced, is_skewed
 from discem.engines import dask as dask_engine
-from discem.engines.sequential import Part, take_steps
+from discem.engines.sequential import Stride, take_steps
 from discem.estimators import _pieces
 from discem.exceptions import EngineError, InputError, MissingExtraError, OptionError, warn
 from discem.families import FAMILIES
 from discem.figures import FIGURES, ROWS
 from discem.io.partitions import some_rows, together
 from discem.io.rows import joined
-from discem.io.tables import Seen
+from discem.io.tables import LevelsSeen
 from discem.losses import NCLL
 from discem.targets import label_sets, labels
 from discem.training import Learner
@@ -157,10 +157,10 @@ def test_a_round_is_the_mean_of_its_parts(family):
     learner = Learner(copy.deepcopy(start), rule, Dask())
     figures = learner.learn(shards, 5)
     states = []
-    for piece, part in zip(pieces, [Part(0, 2), Part(1, 3), Part(2, 6)], strict=True):
+    for piece, part in zip(pieces, [Stride(0, 2), Stride(1, 3), Stride(2, 6)], strict=True):
         state = copy.deepcopy(start)
         order = np.random.RandomState((5, len(states))).permutation(len(piece.weights))
-        for now, _ in take_steps(state, rule, 0, piece, order, np.zeros(len(FIGURES)), part=part):
+        for now, _ in take_steps(state, rule, 0, piece, order, np.zeros(len(FIGURES)), stride=part):
             state = now
         states.append(state)
     mean = models.mean_of(states, [30, 20, 10])
@@ -531,9 +531,9 @@ def test_a_bad_row_is_named_and_the_client_stays_usable(client):
 
 
 def test_a_column_of_text_here_and_numbers_there_is_refused():
-    parts = [Seen.look([{"a": 1.5}, {"a": 2.0}]), Seen.look([{"a": "x"}])]
+    parts = [LevelsSeen.look([{"a": 1.5}, {"a": 2.0}]), LevelsSeen.look([{"a": "x"}])]
     with pytest.raises(InputError, match="column 'a' holds text in some partitions, as 'x'"):
-        Seen.merge(*parts)
+        LevelsSeen.merge(*parts)
 
 
 def test_what_workers_warn_of_is_said_once():

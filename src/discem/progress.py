@@ -103,11 +103,11 @@ class Progress(Lines):
 
 
 class Choosing(Lines):
-    """One line per candidate of a choice; `told` is the line as it stands."""
+    """One line per candidate of a choice; `line` is the line as it stands."""
 
     def __init__(self, verbose: int, of: int):
         super().__init__(verbose)
-        self.of, self.number, self.told = of, 0, ""
+        self.of, self.number, self.line = of, 0, ""
         self.best: float | None = None
 
     def begin(self) -> None:
@@ -115,17 +115,17 @@ class Choosing(Lines):
         self.number += 1
         self._tell()
         if self.moving:
-            self._move(self.told)
+            self._move(self.line)
 
     def end(self, best: float) -> None:
         """It was tried; the log-loss of the best one is told."""
         self.done, self.best = self.number, best
         self._tell()
         if self.on:
-            self._say(self.told)
+            self._say(self.line)
 
     def _tell(self) -> None:
-        self.told = f"choice: {self.number} of {max(self.of, self.number)}"
+        self.line = f"choice: {self.number} of {max(self.of, self.number)}"
         if self.best is not None:
             left = self._left(min(self.done / self.of, 1.0)).replace("at most", "about").strip()
-            self.told += f", best log-loss {self.best:.4f}" + (f", {left}" if left else "")
+            self.line += f", best log-loss {self.best:.4f}" + (f", {left}" if left else "")

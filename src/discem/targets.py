@@ -98,7 +98,7 @@ def soft_labels(share) -> Targets:
     return Targets(np.full(len(share), SHARED, dtype=np.int64), share)
 
 
-class Labels(NamedTuple):
+class KnownLabels(NamedTuple):
     """One label for each of n rows, all of which the model knows: nobody need look again."""
 
     codes: Any  # (n,)
@@ -123,9 +123,9 @@ class Labels(NamedTuple):
         """Which rows say anything of their class: all."""
         return self.codes >= 0
 
-    def take(self, rows: Any) -> Labels:
+    def take(self, rows: Any) -> KnownLabels:
         """The targets of some rows."""
-        return Labels(self.codes[rows])
+        return KnownLabels(self.codes[rows])
 
     def infer(self, scores: Any) -> Inferences:
         """What scores say of rows with these targets."""
@@ -183,7 +183,7 @@ def _normalized(a: Any) -> tuple[Any, Any]:
     return (top + xp.log(total))[:, 0], share / total
 
 
-Answers = Targets | Labels | Numbers
+Answers = Targets | KnownLabels | Numbers
 
 
 # --- what scores say, of a target and without it --------------------------------------------------
@@ -203,7 +203,7 @@ class Inferences(NamedTuple):
     margin: Any  # (n,) by how much the best right class is ahead; infinite where none is wrong
 
 
-def infer(a: Any, targets: Targets | Labels) -> Inferences:
+def infer(a: Any, targets: Targets | KnownLabels) -> Inferences:
     """Answer both questions for rows with the scores `a`, (n, K), and these targets."""
     xp = namespace_of(a)
     K = a.shape[1]

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from ..exceptions import InputError, OptionError
-from ..io.documents import Document, Labels, NoColumnError, batches, read_documents
+from ..io.documents import Document, LabelsNeeded, NoColumnError, batches, read_documents
 from ..io.sources import find_format
 from ._reader import Batch, Reader, Training
 from ._screen import Meter, Pace, Warnings
@@ -28,8 +28,8 @@ class Texts(Batch):
     def one(self, i: int) -> str:
         return self.X[i]
 
-    def told(self) -> AbstractContextManager[None]:
-        return self.warnings.told()
+    def translated(self) -> AbstractContextManager[None]:
+        return self.warnings.translated()
 
 
 class Documents(Reader):
@@ -47,7 +47,7 @@ class Documents(Reader):
         plain = all(find_format(name, source.format) == "txt" for name in source.data)
         return {} if plain else self.names
 
-    def batches(self, size: int, labels: Labels = "optional") -> Iterator[Batch]:
+    def batches(self, size: int, labels: LabelsNeeded = "optional") -> Iterator[Batch]:
         with self._hinted():
             for pairs in batches(self._read(labels), size):
                 batch = Texts([document for document, _ in pairs], self.warnings)
@@ -63,7 +63,7 @@ class Documents(Reader):
             texts += batch.X
             pace.passed(len(batch))
         self.check_labels(Counter(labels))
-        return Training(texts, labels, len(texts), self._told)
+        return Training(texts, labels, len(texts), self._translated)
 
     def on_workers(self, client: Any, meter: Meter) -> Training:
         from ..io import parts as files
@@ -75,7 +75,7 @@ class Documents(Reader):
             parts = files.read_documents(client, found, pace.passed, **names)
         self.check_labels(parts.labels)
         texts, labels = parts.partitions(files.texts_of), parts.partitions(files.labels_of)
-        return Training(texts, labels, parts.n_rows, self._told)
+        return Training(texts, labels, parts.n_rows, self._translated)
 
     @property
     def learnt(self) -> int:
@@ -87,7 +87,7 @@ class Documents(Reader):
         if isinstance(least, int) and least > labels.total():
             raise OptionError(f"--min-df {least}: there are only {labels.total():,} documents")
 
-    def _read(self, labels: Labels) -> Iterator[tuple[Document, str]]:
+    def _read(self, labels: LabelsNeeded) -> Iterator[tuple[Document, str]]:
         """Documents, and the names of their files."""
         source, path = self.source, ""
 
@@ -108,7 +108,7 @@ class Documents(Reader):
             raise InputError(f"{error}; {self.hint}") from error
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translated(self) -> Iterator[None]:
         """An error of the words that are counted speaks of the option."""
         try:
             yield

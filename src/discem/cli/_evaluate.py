@@ -176,9 +176,9 @@ def _cross_validate(
         result.unlabelled = data.n - len(known)
         for fold, (train, held) in enumerate(_folds(y, n, new().random_state), 1):
             model = new(callback=partial(_tell, meter, f"part {fold} of {n}"))
-            with reader.warnings.told(), data.told(known[train]):
+            with reader.warnings.translated(), data.translated(known[train]):
                 model.fit(data.X[known[train]], y[train])
-            with reader.warnings.told(), data.told(known[held]):
+            with reader.warnings.translated(), data.translated(known[held]):
                 found = model.predict_log_proba(data.X[known[held]])
             log_proba = np.full((len(held), len(classes)), -np.inf)
             log_proba[:, np.searchsorted(classes, class_names(model))] = found

@@ -95,7 +95,7 @@ def explain(
 
     with records(output) if output is not None else nullcontext() as file:
         for batch, i in _chosen(asked, row):
-            with batch.told():
+            with batch.translated():
                 explanation = classifier.explain(batch.one(i))
             shown = top if file is None else len(explanation.columns)
             if numbers:

@@ -50,7 +50,7 @@ def impute(
         pace = Pace(meter, "rows", "row")
         for batch in Tables(source, classifier).batches(batch_size):
             typed = records_of(batch.X)
-            with batch.told():
+            with batch.translated():
                 filled = classifier.impute(typed, how=how.value, random_state=rng)
             columns = completed(batch.rows, filled, known, file.typed)
             file.add(columns, types_of(batch.rows))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from warnings import catch_warnings, filterwarnings
 
 from ..exceptions import OptionError
-from ..io.documents import Labels
+from ..io.documents import LabelsNeeded
 from ._models import class_names, load_any_classifier, refuse
 from ._options import Format, IdColumn, LabelColumn, MaxSize, ModelFile, Target, TextColumn, option
 from ._output import opened
@@ -94,7 +94,7 @@ def _check(reader: Reader, target: str | None) -> Checked:
 
     checked = Checked(class_names(reader.model), reader.noun)
     known = reader.noun == "document" or bool(target or reader.roles().get("target"))
-    labels: Labels = "optional" if reader.noun == "document" or not known else "required"
+    labels: LabelsNeeded = "optional" if reader.noun == "document" or not known else "required"
     with Meter() as meter:
         for batch, log_proba in reader.scored(_AT_ONCE, meter, labels):
             checked.add(batch.labels, log_proba, _density(reader.model, batch), _describe(batch))
@@ -104,7 +104,7 @@ def _check(reader: Reader, target: str | None) -> Checked:
 def _density(model: Any, batch: Batch) -> np.ndarray | None:
     """Ln p(x) of each row, where the model has it."""
     try:
-        with batch.told():
+        with batch.translated():
             return model.score_samples(batch.X)
     except (AttributeError, OptionError):
         return None

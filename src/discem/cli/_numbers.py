@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 from rich.table import Table
 
 from ..exceptions import InputError, OptionError
-from ..io.documents import STDIN, Labels
+from ..io.documents import STDIN, LabelsNeeded
 from ._models import is_regressor
 from ._output import csv_writer
 from ._reader import Batch, Reader
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..io.file_rows import Rows
     from ..report.evaluation import NumberEvaluation
 
-    Told = Iterator[tuple[Batch, PredictedNumbers]]
+    Predicted = Iterator[tuple[Batch, PredictedNumbers]]
 
 QUANTILES = (0.05, 0.5, 0.95)
 _LOOKED_AT = 2000  # rows, by which a task is told
@@ -81,11 +81,11 @@ class NumberTables(Tables):
         if all(label is None for label in labels):
             super().check_first_labels([])
 
-    def told(self, size: int, meter: Meter, labels: Labels = "optional") -> Told:
+    def predicted(self, size: int, meter: Meter, labels: LabelsNeeded = "optional") -> Predicted:
         """Batches, and the distributions of their answers."""
         pace = Pace(meter, f"{self.noun}s", self.noun)
         for batch in self.batches(size, labels):
-            with batch.told():
+            with batch.translated():
                 found = self.model.predict_dist(batch.X)
             yield batch, found
             pace.passed(len(batch))
@@ -102,7 +102,7 @@ def write_predictions(
     names = [f"{q:g}" for q in quantiles]
     writer = csv_writer(file, "\t" if form == "tsv" else ",") if form in ("csv", "tsv") else None
     table, header = Table(), False
-    for batch, found in reader.told(size, meter):
+    for batch, found in reader.predicted(size, meter):
         columns = [found.mean, found.std, *(found.quantile(q) for q in quantiles)]
         rows = zip(batch.names, *(column.tolist() for column in columns), strict=True)
         if not header:
@@ -152,7 +152,7 @@ def evaluated(reader: Reader, size: int) -> NumberEvaluation:
     assert isinstance(reader, NumberTables)
     result = NumberEvaluation(reader.noun)
     with Meter() as meter:
-        for batch, found in reader.told(size, meter, "required"):
+        for batch, found in reader.predicted(size, meter, "required"):
             result.add(batch.labels, found)
     return result
 
@@ -178,9 +178,9 @@ def cross_validated(
         for fold, (train, held) in enumerate(cuts.split(y), 1):
             meter.tell(f"part {fold} of {n}")
             model = new()
-            with reader.warnings.told(), data.told(known[train]):
+            with reader.warnings.translated(), data.translated(known[train]):
                 model.fit(data.X[known[train]], y[train])
-            with reader.warnings.told(), data.told(known[held]):
+            with reader.warnings.translated(), data.translated(known[held]):
                 found = model.predict_dist(data.X[known[held]])
             part = NumberEvaluation(reader.noun)
             for each in (result, part):

@@ -84,7 +84,7 @@ def _outliers(
     with Meter() as meter:
         pace = Pace(meter, "rows", "row")
         for batch in Tables(source, model, id=id).batches(size):
-            with batch.told():
+            with batch.translated():
                 rows = np.flatnonzero(_outlying(model, batch.X, rate, path)).tolist()
                 for i in rows:
                     row, cells = batch.one(i), batch.cells(i)

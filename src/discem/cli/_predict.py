@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Annotated
 from rich.table import Table
 
 from ..exceptions import OptionError
-from ..io.documents import Labels
+from ..io.documents import LabelsNeeded
 from ._models import check_options, class_names, is_regressor, load_model, record_of, refuse
 from ._options import (
     BatchSize,
@@ -76,7 +76,7 @@ def predict(
 
     A model of numbers prints their mean, standard deviation and quantiles instead.
 
-    Labels in DATA, if there are any, are ignored.
+    LabelsNeeded in DATA, if there are any, are ignored.
     """
     if as_json and table:
         raise OptionError("give either --json or --table")
@@ -99,7 +99,7 @@ def predict(
         return
     refuse({"--quantiles": quantiles}, f"is for numbers, and {model} tells classes")
     names = class_names(classifier)
-    labels: Labels = "ignored" if no_labels else "optional"
+    labels: LabelsNeeded = "ignored" if no_labels else "optional"
     with opened(output) as file, Meter(bar=not file.isatty()) as meter:
         _WRITERS[form](file, names, reader.scored(batch_size, meter, labels), proba)
 

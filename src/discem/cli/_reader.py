@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..exceptions import InputError
-from ..io.documents import Labels
+from ..io.documents import LabelsNeeded
 from ._models import is_regressor, is_table
 from ._screen import Meter, Pace, Warnings, counted, note
 from ._sources import Source
@@ -56,7 +56,7 @@ class Batch(ABC):
         return None
 
     @abstractmethod
-    def told(self) -> AbstractContextManager[None]:
+    def translated(self) -> AbstractContextManager[None]:
         """Let errors and warnings of the model speak of these rows in the words of the shell."""
 
 
@@ -66,7 +66,7 @@ class Training(NamedTuple):
     X: Any
     y: Any
     n: int
-    told: Callable[..., AbstractContextManager[None]]
+    translated: Callable[..., AbstractContextManager[None]]
     """Lets errors speak in the words of the shell: of all rows, or of some that are given."""
     families: dict[Any, str] | None = None  # of the columns, where they are known before training
 
@@ -96,7 +96,7 @@ class Reader(ABC):
         """The names of columns that a model remembers, by what they are for."""
 
     @abstractmethod
-    def batches(self, size: int, labels: Labels = "optional") -> Iterator[Batch]:
+    def batches(self, size: int, labels: LabelsNeeded = "optional") -> Iterator[Batch]:
         """All of it, so many documents or rows at a time."""
 
     @abstractmethod
@@ -113,12 +113,12 @@ class Reader(ABC):
         """How many documents or rows the model has learnt from a stream."""
 
     def scored(
-        self, size: int, meter: Meter, labels: Labels = "optional"
+        self, size: int, meter: Meter, labels: LabelsNeeded = "optional"
     ) -> Iterator[tuple[Batch, np.ndarray]]:
         """Batches, and ``ln p(y | x)`` of each document or row."""
         pace = Pace(meter, f"{self.noun}s", self.noun)
         for batch in self.batches(size, labels):
-            with batch.told():
+            with batch.translated():
                 log_proba = self.model.predict_log_proba(batch.X)
             yield batch, log_proba
             pace.passed(len(batch))

@@ -72,7 +72,7 @@ class Warnings:
         self.noun, self.known = noun, set[str]()
 
     @contextmanager
-    def told(self) -> Iterator[None]:
+    def translated(self) -> Iterator[None]:
         """Say it when the block has ended well."""
         with warnings.catch_warnings(record=True) as caught:
             yield
@@ -99,7 +99,7 @@ class Meter:
         console = Console(stderr=True)
         moving = bar and console.is_terminal
         self.lines = lines and not moving
-        self.told = time.monotonic()
+        self.last = time.monotonic()
         self.bar = bars.Progress(
             bars.BarColumn(bar_width=24),
             bars.TaskProgressColumn(),
@@ -140,8 +140,8 @@ class Meter:
         total = None if share is None else 1.0
         self.bar.update(self.task, description=text, completed=share or 0.0, total=total)
         now = time.monotonic()
-        if self.lines and now - self.told >= _SECONDS_BETWEEN_LINES:
-            self.told = now
+        if self.lines and now - self.last >= _SECONDS_BETWEEN_LINES:
+            self.last = now
             note(text)
 
 

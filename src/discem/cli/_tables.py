@@ -16,7 +16,7 @@ import numpy as np
 from ..exceptions import InputError, OptionError
 from ..io.cells import Content
 from ..io.column_kinds import column_names
-from ..io.documents import Labels
+from ..io.documents import LabelsNeeded
 from ..io.file_rows import Rows, in_place
 from ..io.sources import listed
 from ..io.table_files import ReadTable, kind_of
@@ -95,8 +95,8 @@ class SomeRows(Batch):
         return {name: self.rows.cells(name) for name in known if name in self.rows.columns}
 
     @contextmanager
-    def told(self) -> Iterator[None]:
-        with self.warnings.told(), placed(self.rows.place):
+    def translated(self) -> Iterator[None]:
+        with self.warnings.translated(), placed(self.rows.place):
             yield
 
 
@@ -119,7 +119,7 @@ class Tables(Reader):
 
     # --- some at a time ---------------------------------------------------------------------------
 
-    def batches(self, size: int, labels: Labels = "optional") -> Iterator[SomeRows]:
+    def batches(self, size: int, labels: LabelsNeeded = "optional") -> Iterator[SomeRows]:
         done = 0
         for rows in self.source.rows(size, self.skip):
             found = self._labels(rows) if labels == "required" else []  # which are missed first
@@ -130,7 +130,7 @@ class Tables(Reader):
                 X = self._known(rows, new) if self.model.__sklearn_is_fitted__() else self._X(rows)
             batch = SomeRows(rows, X, *self._names(rows, done), self.warnings)
             batch.labels = found
-            batch.origin = {rows.pieces[0].path: len(rows)}
+            batch.origin = {rows.stretches[0].path: len(rows)}
             done += len(rows)
             yield batch
 

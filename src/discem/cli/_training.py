@@ -44,7 +44,7 @@ class Job:
         """Call `fit` and save the model; if a signal ends it, what there is of the model."""
         model, interrupts = self.model, self.interrupts
         try:
-            with told, self.reader.warnings.told():
+            with told, self.reader.warnings.translated():
                 fit()
         except BaseException as error:  # libraries make errors of all kinds of a signal
             learnt = model.__sklearn_is_fitted__() and model.history_  # an epoch at least
@@ -78,7 +78,7 @@ class Job:
                 pace = Pace(meter, f"{noun}s", noun, expected)
                 for batch in reader.batches(size, "required"):
                     with self.interrupts.held():
-                        with batch.told():
+                        with batch.translated():
                             accuracy = teach(batch)
                         trail.learnt(batch.origin)
                         self.learnt += len(batch)
@@ -136,7 +136,7 @@ def train(job: Job, client: Any = None) -> str:
     model.callback = show
     with Meter(lines=True) as meter:
         meter.tell(f"beginning with {counted(data.n, reader.noun)}")
-        job.whole(lambda: model.fit(data.X, data.y), data.told())
+        job.whole(lambda: model.fit(data.X, data.y), data.translated())
     if data.families is None:
         _show_columns(getattr(model, "families_", {}))
     return _counts(job, data.n) + _chosen(model)

@@ -30,7 +30,7 @@ from ..io.rows import copied, joined, owned
 from ..models import mean_of
 from ..targets import Targets
 from ._rule import Data, Done, Rule
-from .sequential import Part, Sequential, take_steps
+from .sequential import Sequential, Stride, take_steps
 from .threads import Threads
 
 DEAR = 8.0  # a round is so many times as dear as one of threads, which share a memory
@@ -133,7 +133,7 @@ class Session:
     def __init__(self, client: Any, engine: Dask):
         self.client, self.engine = client, engine
         self._futures: WeakSet[Any] = WeakSet()
-        with self._told():
+        with self._translated():
             self.threads = max(sum(client.nthreads().values()), 1)
 
     @property
@@ -150,7 +150,7 @@ class Session:
 
         read = dask.delayed(function, pure=False)
         delayed = [read(*row, number=place) for place, row in enumerate(rows)]
-        with self._told(), dask.config.set(_LARGE):
+        with self._translated(), dask.config.set(_LARGE):
             return self._keep(self.client.compute(delayed))
 
     def submit(self, function: Callable, *futures: Any, **given: Any) -> Any:
@@ -158,7 +158,7 @@ class Session:
         import dask
 
         key = _unique(getattr(function, "__name__", "task").strip("_"))
-        with self._told(), dask.config.set(_LARGE):
+        with self._translated(), dask.config.set(_LARGE):
             task = self.client.submit(partial(function, **given), *futures, pure=False, key=key)
             return self._keep([task])[0]
 
@@ -176,7 +176,7 @@ class Session:
 
     def gather(self, futures: Any) -> Any:
         """Wait for what workers compute."""
-        with self._told():
+        with self._translated():
             return self.client.gather(futures)
 
     def close(self) -> None:
@@ -192,7 +192,7 @@ class Session:
         return futures
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translated(self) -> Iterator[None]:
         """Say in one line what has happened to the workers."""
         from concurrent.futures import CancelledError
 
@@ -297,17 +297,17 @@ class Shards:
             session.submit(
                 _take_part, sent, rows,
                 rule=rule, t=t, seed=(int(seed), place), span=(begin, end),
-                part=_part(place, size / self.n_rows), hide=self.hide,
+                stride=_stride_of(place, size / self.n_rows), hide=self.hide,
             )
             for place, (rows, size) in enumerate(zip(self.parts, self.sizes, strict=True))
         ]  # fmt: skip
         return session.gather(session.reduce(_join_ends, ends))
 
 
-def _part(place: int, share: float) -> Part:
+def _stride_of(place: int, share: float) -> Stride:
     """The steps of a part that has such a share of the rows: about each so-manieth one."""
     of = max(round(1.0 / share), 1)
-    return Part(place % of, of)
+    return Stride(place % of, of)
 
 
 def _together(*pieces: Data, unit: float) -> Data:
@@ -371,7 +371,7 @@ def join_targets(pieces: list[Targets]) -> Targets:
     return Targets(codes, np.concatenate(shares))
 
 
-def _take_part(state, data: Data, rule: Rule, t, seed, span, part: Part, hide) -> End:
+def _take_part(state, data: Data, rule: Rule, t, seed, span, stride: Stride, hide) -> End:
     """Take the steps of a part of a round; the order of its rows is that of the epoch."""
     rng = np.random.RandomState(seed)
     order = rng.permutation(np.flatnonzero(data.weights > 0))
@@ -385,7 +385,7 @@ def _take_part(state, data: Data, rule: Rule, t, seed, span, part: Part, hide) -
         rows = hide(rows, np.random.RandomState((*seed, first)))
     own, figures = copied(state), np.zeros(len(FIGURES))
     data = Data(rows, targets, weights)
-    for now, _ in take_steps(own, rule, t, data, order, figures, part=part):
+    for now, _ in take_steps(own, rule, t, data, order, figures, stride=stride):
         own = now
     return End(own, len(order), figures)
 

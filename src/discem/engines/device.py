@@ -20,7 +20,7 @@ import numpy as np
 from .._arrays import here, mapped
 from ..exceptions import MissingExtraError, OptionError
 from ..figures import FIGURES
-from ..targets import Labels, Targets
+from ..targets import KnownLabels, Targets
 from ._rule import Data, Done, Rule
 from .sequential import Sequential, chunks_of
 
@@ -166,7 +166,7 @@ class Device(Sequential):
     def _moved(self, given: Any) -> Any:
         """Rows, or data, on the device, and whether all labels are there, which is seen once."""
         if isinstance(given, Data) and isinstance(given.targets, Targets) and given.targets.certain:
-            given = given._replace(targets=Labels(given.targets.codes))
+            given = given._replace(targets=KnownLabels(given.targets.codes))
         return mapped(self._there, given)
 
     def _there(self, array: np.ndarray) -> Any:

@@ -36,14 +36,14 @@ def add_figures(figures: Any, judged: Judged, data: Data) -> None:
     figures[CORRECT] += labelled @ xp.astype(right, labelled.dtype)
 
 
-class Part(NamedTuple):
+class Stride(NamedTuple):
     """Some steps of a pass: each `of`-th one, beginning with number `place`."""
 
     place: int
     of: int
 
 
-WHOLE = Part(0, 1)
+EACH = Stride(0, 1)
 
 
 def feed(
@@ -64,7 +64,7 @@ def _span(chosen: np.ndarray) -> Any:
 
 def take_steps(
     state: Any, rule: Rule, t: int, data: Data, order, figures, chunk: int = 0,
-    part: Part = WHOLE, feed: Callable = feed,
+    stride: Stride = EACH, feed: Callable = feed,
 ) -> Iterator[tuple[Any, int]]:  # fmt: skip
     """Take the steps of a part of a pass, whose rows are in `order`.
 
@@ -72,8 +72,8 @@ def take_steps(
     for what the family makes of a part, whose state is to be averaged with those of the others.
     Yields the state and the number of rows done, chunk after chunk.
     """
-    if part.of > 1:
-        rule = rule.of_part(t, float(state.family.step_of_part(np.ones(1), part.of)[0]))
+    if stride.of > 1:
+        rule = rule.of_part(t, float(state.family.step_of_part(np.ones(1), stride.of)[0]))
     batch, done = max(min(rule.batch, len(order)), 1), 0
     if batch > 1:
         rule = rule.smoothed(_WIDTH)
@@ -81,11 +81,11 @@ def take_steps(
     for rows in feed(data, data.rows, state, order, batch, chunk):
         n = len(rows.weights)
         steps = -(-n // batch)
-        place = part.place + part.of * (done // batch + np.arange(steps))
+        place = stride.place + stride.of * (done // batch + np.arange(steps))
         sizes = np.minimum(n - batch * np.arange(steps), batch)
         rho, shares = rule.steps(t, place, sizes)
-        if part.of > 1:
-            rho, shares = state.family.step_of_part(rho, part.of), part.of * shares
+        if stride.of > 1:
+            rho, shares = state.family.step_of_part(rho, stride.of), stride.of * shares
         for step in range(steps):
             some = rows.take(slice(step * batch, (step + 1) * batch))
             statistics = state.read(some.rows)

@@ -25,7 +25,7 @@ from ..io.rows import copied
 from ..models import mean_of
 from ._rule import Data, Done, Rule
 from .device import Device, resolve_device
-from .sequential import Part, Sequential, take_steps
+from .sequential import Sequential, Stride, take_steps
 
 _PAYS = 2.0  # visits of a part for each number of the state, which is copied and averaged
 _FIRST, _LATER = 4.0, 30.0  # .. in a round, where rows are many: the first ones, and the longest
@@ -75,7 +75,7 @@ class Threads(Sequential):
             """A state that has learnt a part of a round, the rows of it, and their figures."""
             own, seen = copied(state), np.zeros(len(FIGURES))
             rows = _deal(order[first:last], rule.batch, place, parts)
-            for now, _ in take_steps(own, rule, t, data, rows, seen, chunk, Part(place, parts)):
+            for now, _ in take_steps(own, rule, t, data, rows, seen, chunk, Stride(place, parts)):
                 own = now
                 if stop.is_set():
                     break

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._files import load
-    from .gaussian import GaussianClassifier
     from .imputer import TableImputer
-    from .mixture import MixtureClassifier, NaiveBayes
+    from .mixture import MixtureClassifier
     from .naive_bayes import GaussianNB, MultinomialNB
+    from .presets import GaussianClassifier, NaiveBayes
     from .regressor import TableRegressor
     from .table import TableClassifier
     from .text import TextClassifier
@@ -32,11 +32,11 @@ __all__ = [
 ]
 
 _WHERE = {
-    "GaussianClassifier": ".gaussian",
+    "GaussianClassifier": ".presets",
     "GaussianNB": ".naive_bayes",
     "MixtureClassifier": ".mixture",
     "MultinomialNB": ".naive_bayes",
-    "NaiveBayes": ".mixture",
+    "NaiveBayes": ".presets",
     "TableClassifier": ".table",
     "TableImputer": ".imputer",
     "TableRegressor": ".regressor",

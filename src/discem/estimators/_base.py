@@ -38,6 +38,7 @@ from ._options import (
     check_unlabelled_weight,
     check_whole,
     check_words,
+    of,
     with_options,
 )
 from ._pieces import Pieces, spreads
@@ -95,7 +96,7 @@ class GenerativeClassifier(Streams, BaseEstimator):
     # --- what an estimator says of itself ---------------------------------------------------------
 
     _model: ClassVar[type] = models.Mixture
-    _mixed: bool = False  # whether factors are those of components within classes
+    _mixed = False  # whether factors are those of components within classes
     # attributes that not every input gives
     _of_input: ClassVar[tuple[str, ...]] = ("feature_names_in_",)
 
@@ -167,13 +168,8 @@ class GenerativeClassifier(Streams, BaseEstimator):
     def history_(self) -> History:
         return History(self.learner_.history)
 
-    @property
-    def stream_(self) -> Record:
-        return self.learner_.stream
-
-    @property
-    def n_iter_(self) -> int:
-        return self.learner_.epochs
+    stream_ = of("learner_.stream")
+    n_iter_ = of("learner_.epochs")
 
     def _adopt(self, model: GenerativeClassifier) -> None:
         """Be fitted as another estimator of this class is."""

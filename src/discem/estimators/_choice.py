@@ -37,7 +37,7 @@ class Mark(NamedTuple):
     temperature: float
 
     @property
-    def told(self) -> Options:
+    def figures(self) -> Options:
         """What is put on record."""
         accuracy = float(self.correct.mean())
         found = {"log_loss": self.log_loss, "accuracy": accuracy}
@@ -158,7 +158,7 @@ class Result:
     def record(self, weight: float) -> dict[str, Any]:
         """What there is to say of it."""
         done = {"epochs": self.epochs, "seconds": self.seconds}
-        return self.options | self.mark.told | done | {"weight": weight, "taken": weight > 0}
+        return self.options | self.mark.figures | done | {"weight": weight, "taken": weight > 0}
 
 
 @savable
@@ -254,9 +254,9 @@ class Chooser:
         self.best: Result | None = None  # that is kept
 
     @property
-    def told(self) -> str:
+    def line(self) -> str:
         """How far the choice has come, in a line."""
-        return self.progress.told
+        return self.progress.line
 
     @property
     def held_out(self) -> int:

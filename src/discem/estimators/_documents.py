@@ -18,6 +18,7 @@ from ._choice import Choice
 from ._explain import Explanation, telling_words
 from ._joint import LinearForm
 from ._lazy import by_partition, n_classes
+from ._options import of
 from ._preset import ClassifierPreset
 from ._threads import reads, writes
 from ._types import Label, Labels, RandomState, Table, Weights
@@ -209,17 +210,9 @@ class DocumentModel(ClassifierPreset):
         words = np.array(list(self.vocabulary_), dtype=object)
         return [np.repeat(words, row.astype(int)).tolist() for row in counts], y
 
-    @property
-    def bag_(self) -> Bag:
-        return self._fitted.bag
-
-    @property
-    def vocabulary_(self) -> dict[str, int]:
-        return self.bag_.vocabulary
-
-    @property
-    def n_documents_(self) -> int:
-        return self.bag_.n_documents
+    bag_ = of("_fitted.bag")
+    vocabulary_ = of("bag_.vocabulary")
+    n_documents_ = of("bag_.n_documents")
 
     @property
     def progressive_accuracy_(self) -> float:

@@ -27,7 +27,7 @@ from ..io.container import Container, open_to_read, write_container
 from ..io.files import write_atomically
 from ..io.labels import plain_labels, read_labels
 from ..io.vectors import plain_name
-from . import gaussian, imputer, mixture, naive_bayes, regressor, table, text, topics  # noqa: F401  kinds
+from . import imputer, naive_bayes, presets, regressor, table, text, topics  # noqa: F401  kinds
 from ._base import GenerativeClassifier
 from ._options import is_count
 from ._preset import Preset

@@ -36,7 +36,7 @@ class NumberMark(NamedTuple):
     r2: float  # of complete rows and of others
 
     @property
-    def told(self) -> Options:
+    def figures(self) -> Options:
         """What is put on record."""
         return {"log_loss": self.log_loss, "r2": self.r2}
 

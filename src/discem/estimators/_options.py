@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import TypeVar, dataclass_transform
+from operator import attrgetter
+from typing import Any, TypeVar, dataclass_transform
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -23,6 +24,11 @@ def with_options(estimator: Estimator) -> Estimator:
     dataclass(kw_only=True, eq=False, repr=False)(estimator)
     estimator.__init__.__annotations__.clear()  # type: ignore[misc]  # which would say Any
     return estimator
+
+
+def of(path: str) -> Any:
+    """An attribute that belongs to a part of the estimator, as "learner_.stream"."""
+    return property(attrgetter(path))
 
 
 class Named:

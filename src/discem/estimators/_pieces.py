@@ -32,7 +32,7 @@ from ..io.partitions import (
 )
 from . import _tasks as tasks
 from ._by_label import balance
-from ._tasks import Facts, Labels, Piece
+from ._tasks import Facts, LabelCounts, Piece
 from ._threads import Method
 
 SAMPLE = 50_000  # rows that stand for all
@@ -132,7 +132,7 @@ class Pieces:
         """What `merge` makes of all that `look` sees in a piece, a few at a time, in a tree."""
         return self.session.gather(self.session.reduce(merge, self._submit(tasks.seen, look)))
 
-    def labels(self, unlabelled: Any = None) -> Labels:
+    def labels(self, unlabelled: Any = None) -> LabelCounts:
         """The classes of all rows, and how many each has; one label may stand for none."""
         found = self.session.reduce(tasks.merge_labels, self._submit(tasks.labels_of, unlabelled))
         return self.session.gather(found)
@@ -215,7 +215,7 @@ def _draw(sizes: Sequence[int], seed: int) -> list[np.ndarray]:
     ]
 
 
-def _worker(estimator: Any, labels: Labels, X: Any) -> Any:
+def _worker(estimator: Any, labels: LabelCounts, X: Any) -> Any:
     """The estimator as workers need it; what depends on all rows is settled."""
     given = estimator.get_params(deep=False)
     options: dict[str, Any] = {"callback": None, "engine": None, "verbose": 0}

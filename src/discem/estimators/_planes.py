@@ -24,6 +24,7 @@ from ..targets import UNLABELLED, Numbers, labels
 from ..training import Learner, Plan, train
 from ._candidates import HIDDEN
 from ._components import k_means
+from ._options import of
 from ._tables import Encoded, Hider, family_of_table, width
 
 _FAR = 2.0  # how much farther apart clusters see answers than cells
@@ -121,21 +122,10 @@ class PlanesModel:
         parts = [mixture.joint(mixture.read(some)) for some in feed(rows, rows, model)]
         return logsumexp(np.concatenate(parts), axis=1)
 
-    @property
-    def n_iter_(self) -> int:
-        return self.learner_.epochs
-
-    @property
-    def history_(self) -> list[dict[str, Any]]:
-        return self.learner_.history
-
-    @property
-    def stream_(self) -> dict[str, Any]:
-        return self.learner_.stream
-
-    @property
-    def families_(self) -> dict:
-        return self.layout_.families_
+    n_iter_ = of("learner_.epochs")
+    history_ = of("learner_.history")
+    stream_ = of("learner_.stream")
+    families_ = of("layout_.families_")
 
     def __sklearn_is_fitted__(self) -> bool:
         return True

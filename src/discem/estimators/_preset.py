@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_number, check_plain, demand
 from ..io.seen import Seen
 from . import _input
-from ._choice import Choice, Chooser, check_choice
-from ._options import Named
+from ._choice import Chooser, check_choice
+from ._options import Named, of
 from ._plots import Plots
 from ._shift import Adapts
 from ._threads import Shared, lent, writes
 from ._types import BaseEstimator, Callback
-from ._views import History
 
 
 class Preset(Named, Shared, BaseEstimator):
@@ -58,27 +56,16 @@ class Preset(Named, Shared, BaseEstimator):
         if self.callback is None:
             return False
         with lent(self):
-            told = record if chooser is None else record | {"choice": chooser.told}
+            told = record if chooser is None else record | {"choice": chooser.line}
             return self.callback(self, told) is True
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_fitted") and self._fitted.is_trained
 
-    @property
-    def chosen_(self) -> dict[str, Any]:
-        return self._fitted.chosen
-
-    @property
-    def choice_(self) -> Choice:
-        return self._fitted.choice
-
-    @property
-    def roles_(self) -> dict[str, str]:
-        return self._fitted.roles
-
-    @property
-    def files_(self) -> dict[str, Seen]:
-        return self._fitted.files
+    chosen_ = of("_fitted.chosen")
+    choice_ = of("_fitted.choice")
+    roles_ = of("_fitted.roles")
+    files_ = of("_fitted.files")
 
     @property
     def model_(self) -> Any:
@@ -86,17 +73,9 @@ class Preset(Named, Shared, BaseEstimator):
             raise AttributeError("there is no model yet: call fit")
         return self._fitted.model
 
-    @property
-    def history_(self) -> History:
-        return self.model_.history_
-
-    @property
-    def stream_(self) -> dict[str, Any]:
-        return self.model_.stream_
-
-    @property
-    def n_iter_(self) -> int:
-        return self.model_.n_iter_
+    history_ = of("model_.history_")
+    stream_ = of("model_.stream_")
+    n_iter_ = of("model_.n_iter_")
 
 
 class ClassifierPreset(Adapts, Plots, _input.Classifier, Preset):
@@ -116,22 +95,8 @@ class ClassifierPreset(Adapts, Plots, _input.Classifier, Preset):
         self.model_.set_class_prior(class_prior)
         return self
 
-    @property
-    def classes_(self) -> np.ndarray:
-        return self.model_.classes_
-
-    @property
-    def class_count_(self) -> np.ndarray:
-        return self.model_.class_count_
-
-    @property
-    def class_prior_(self) -> np.ndarray:
-        return self.model_.class_prior_
-
-    @property
-    def class_frequency_(self) -> np.ndarray:
-        return self.model_.class_frequency_
-
-    @property
-    def temperature_(self) -> float:
-        return self.model_.temperature_
+    classes_ = of("model_.classes_")
+    class_count_ = of("model_.class_count_")
+    class_prior_ = of("model_.class_prior_")
+    class_frequency_ = of("model_.class_frequency_")
+    temperature_ = of("model_.temperature_")

@@ -11,7 +11,7 @@ from ..exceptions import InputError
 from ..families import FAMILIES, Family, multiply
 from ..io.column_kinds import MISSING, column_names
 from ..io.rows import Rows, code_rows, dense_rows
-from ..io.tables import ALWAYS, Cells, Layout, Seen
+from ..io.tables import ALWAYS, Cells, Layout, LevelsSeen
 from ._pieces import Piece, Pieces
 
 # The family of numbers, by what is known of their covariance.
@@ -97,11 +97,11 @@ def layout_of(pieces: Pieces, families: Any, informative: bool = False) -> Layou
     layout = Layout.learn(pieces.sample.X, families, informative)
     if pieces.complete:
         return layout
-    return layout.completed(pieces.survey(_look, Seen.merge))
+    return layout.completed(pieces.survey(_look, LevelsSeen.merge))
 
 
-def _look(piece: Piece) -> Seen:
-    return Seen.look(piece.X)
+def _look(piece: Piece) -> LevelsSeen:
+    return LevelsSeen.look(piece.X)
 
 
 def width(layout: Layout) -> tuple:

@@ -28,7 +28,7 @@ class Piece(NamedTuple):
         return Piece(*(each if each is None else some_rows(each, rows) for each in self))
 
 
-class Labels(NamedTuple):
+class LabelCounts(NamedTuple):
     """What is known of the answers of all rows."""
 
     classes: np.ndarray
@@ -94,20 +94,20 @@ def seen(piece: Piece, look: Callable, number: int) -> Any:
         return look(piece)
 
 
-def labels_of(piece: Piece, unlabelled: Any, number: int) -> Labels:
+def labels_of(piece: Piece, unlabelled: Any, number: int) -> LabelCounts:
     with naming(number):
         y = _input.unmarked(piece.y, unlabelled)
         y, named = _input.read_y(y, n_rows(piece.X), needed=False)
         if y.ndim == 2:
             classes = np.arange(y.shape[1]) if named is None else named
-            return Labels(classes, np.zeros(len(classes)), 0)
+            return LabelCounts(classes, np.zeros(len(classes)), 0)
         classes = _input.find_classes(y)
         codes = _input.encode(y, classes).codes if len(classes) else np.full(len(y), -1)
         counts = np.bincount(codes[codes >= 0], minlength=len(classes)).astype(np.float64)
-        return Labels(classes, counts, int(np.count_nonzero(codes < 0)))
+        return LabelCounts(classes, counts, int(np.count_nonzero(codes < 0)))
 
 
-def merge_labels(*found: Labels) -> Labels:
+def merge_labels(*found: LabelCounts) -> LabelCounts:
     known = [each for each in found if len(each.classes)]
     if not known:
         return found[0]._replace(missing=sum(each.missing for each in found))
@@ -117,7 +117,7 @@ def merge_labels(*found: Labels) -> Labels:
     counts = np.zeros(len(classes))
     for each in known:
         counts[places_of(each.classes, classes)] += each.counts
-    return Labels(classes, counts, sum(each.missing for each in found))
+    return LabelCounts(classes, counts, sum(each.missing for each in found))
 
 
 class Facts(NamedTuple):

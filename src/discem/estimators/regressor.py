@@ -33,7 +33,7 @@ from ._number_choice import (
     members_of,
     strata_of,
 )
-from ._options import with_options
+from ._options import of, with_options
 from ._pieces import spreads
 from ._planes import PlanesModel
 from ._responses import TARGETS, Given, Response, read_numbers
@@ -436,9 +436,7 @@ class TableRegressor(NumberAnswers):
             for model, weight in self._fitted.members
         ]
 
-    @property
-    def families_(self) -> dict:
-        return self.model_.families_
+    families_ = of("model_.families_")
 
     @property
     def n_features_in_(self) -> int:

@@ -43,7 +43,7 @@ from ._choice import (
 from ._explain import Explanation, Explanations, Importance, as_rows
 from ._folds import Split, splits
 from ._lazy import by_partition, n_classes
-from ._options import check_positive, check_words, with_options
+from ._options import check_positive, check_words, of, with_options
 from ._pieces import spreads
 from ._preset import ClassifierPreset
 from ._shift import Scaling
@@ -636,17 +636,9 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
             for model, weight in self._fitted.members
         ]
 
-    @property
-    def families_(self) -> dict:
-        return self.model_.families_
-
-    @property
-    def n_features_in_(self) -> int:
-        return self.model_.n_features_in_
-
-    @property
-    def feature_names_in_(self) -> np.ndarray:
-        return self.model_.feature_names_in_
+    families_ = of("model_.families_")
+    n_features_in_ = of("model_.n_features_in_")
+    feature_names_in_ = of("model_.feature_names_in_")
 
 
 def _answers(y: np.ndarray, named: np.ndarray | None) -> Any:

@@ -31,7 +31,7 @@ class Documents:
         self.words = words  # (u,) which of the vocabulary these are; a slice: all
         self.n_words = n_words  # u
         self.within: tuple[Any, Any] | None = None  # larger batch; which of its words
-        self._heard: tuple[Any, Documents] | None = None
+        self._teaching: tuple[Any, Documents] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -84,13 +84,13 @@ class Documents:
 
         After some epochs few have anything to teach.
         """
-        if self._heard is None:
+        if self._teaching is None:
             n = self.n_rows
             (there,) = self._xp.nonzero(self._xp.max(self._xp.abs(weights), axis=1) > least)
             if n == 1 or 2 * len(there) > n:
                 return slice(None), self
-            self._heard = there, self._some(there)
-        return self._heard
+            self._teaching = there, self._some(there)
+        return self._teaching
 
     def _some(self, there: Any) -> Documents:
         values, place, ends = _sparse.taken(self.values, self.place, self.indptr, there)
@@ -128,7 +128,7 @@ def distinct(indices: np.ndarray, n_words: int) -> tuple[np.ndarray, np.ndarray]
     return words, place[indices]
 
 
-_room = threading.local()
+_memory = threading.local()
 
 
 def take_rows(table: Any, rows: Any, purpose: str) -> Any:
@@ -151,12 +151,12 @@ def found_once(table: Any, batch: Documents, find: Callable[[str], Any]) -> Any:
 
     Those of some documents of the batch are taken from it. `find` is told what memory to use.
     """
-    held: dict[str, Any] = getattr(_room, "held", {})
+    held: dict[str, Any] = getattr(_memory, "held", {})
     if _is_of(held, table, batch):
         return held["found"]
     if batch.within is None:
         found = find("found")
-        _room.held = {"table": weakref.ref(table), "batch": weakref.ref(batch), "found": found}
+        _memory.held = {"table": weakref.ref(table), "batch": weakref.ref(batch), "found": found}
         return found
     wider, own = batch.within
     if _is_of(held, table, wider()):
@@ -170,15 +170,15 @@ def _is_of(held: dict[str, Any], table: Any, batch: Documents | None) -> bool:
 
 def forget() -> None:
     """The table changes: what was found is so no more."""
-    _room.held = {}
+    _memory.held = {}
 
 
 def space(shape: tuple[int, int], purpose: str, like: Any) -> Any:
     """Memory of that shape, where other numbers are, and for such as precise."""
     if not isinstance(like, np.ndarray):  # devices use memory again by themselves
         return like.new_empty(shape)
-    held, size = getattr(_room, purpose, None), shape[0] * shape[1]
+    held, size = getattr(_memory, purpose, None), shape[0] * shape[1]
     if held is None or held.size < size or held.dtype != like.dtype:
         held = np.empty(size + size // 4, dtype=like.dtype)
-        setattr(_room, purpose, held)
+        setattr(_memory, purpose, held)
     return held[:size].reshape(shape)

@@ -114,9 +114,9 @@ class PlanesFamily(Family):
             a, b = own * off, 0.5 * own * (off * off - 1.0 / variance)
             slope = batch.values.T @ a
             if batch.missing is not None:
-                slope, heard = _of_hidden(plane, hidden, batch.missing.T @ a, batch.missing.T @ b,
-                                          slope)  # fmt: skip
-                to_mean, to_spread = to_mean + heard[0], to_spread + heard[1]
+                lacking = batch.missing.T @ a, batch.missing.T @ b
+                slope, to_hidden = _of_hidden(plane, hidden, *lacking, slope)
+                to_mean, to_spread = to_mean + to_hidden[0], to_spread + to_hidden[1]
             planes.append(slope)
             variances.append(b.sum(axis=0))
         found = np.stack(planes, axis=1), np.stack(variances)

@@ -76,9 +76,9 @@ class WordsFamily(Lazily):
         count, lazy = block.values["count"], block.lazy
         xp = namespace_of(count)
 
-        def find(room: str) -> Any:
+        def find(purpose: str) -> Any:
             rows = take_rows(count, batch.words, "rows")
-            cells = xp.multiply(rows, lazy["scale"], out=space(rows.shape, room, batch.values))
+            cells = xp.multiply(rows, lazy["scale"], out=space(rows.shape, purpose, batch.values))
             cells += lazy["gamma"] * self._pseudo_counts(block, batch)
             if cells.dtype == xp.float64:
                 return cells

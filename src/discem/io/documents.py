@@ -31,7 +31,7 @@ __all__ = ["FORMATS", "STDIN", "Document", "batches", "guess_format", "read_docu
 
 _ROWS_AT_ONCE = 1000  # of a Parquet file, whose row groups may be large
 
-Labels = Literal["required", "optional", "ignored"]
+LabelsNeeded = Literal["required", "optional", "ignored"]
 
 
 class NoColumnError(InputError):
@@ -50,7 +50,7 @@ class _Names(NamedTuple):
 
     text: str
     label: str
-    labels: Labels
+    labels: LabelsNeeded
     max_size: int
 
 
@@ -60,7 +60,7 @@ def read_documents(
     format: str | None = None,
     text: str = "text",
     label: str = "label",
-    labels: Labels = "required",
+    labels: LabelsNeeded = "required",
     max_size: int = 64,
     skip: Skip | None = None,
 ) -> Iterator[Document]:

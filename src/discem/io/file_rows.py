@@ -21,7 +21,7 @@ NUMBERS = "numbers"  # of JSON, which need no reading
 _ROW = re.compile(r"\b(in|at) row ([0-9]+)")
 
 
-class Piece(NamedTuple):
+class Stretch(NamedTuple):
     """Rows that came one after the other out of a file."""
 
     path: str
@@ -34,9 +34,9 @@ class Rows(ABC):
 
     complete = True  # whether all rows have all columns
 
-    def __init__(self, columns: dict[str, Any], pieces: list[Piece]):
-        self.columns, self.pieces = columns, pieces
-        self._ends = np.cumsum([len(piece.numbers) for piece in pieces]).tolist()
+    def __init__(self, columns: dict[str, Any], stretches: list[Stretch]):
+        self.columns, self.stretches = columns, stretches
+        self._ends = np.cumsum([len(stretch.numbers) for stretch in stretches]).tolist()
 
     def __len__(self) -> int:
         return self._ends[-1]
@@ -44,7 +44,7 @@ class Rows(ABC):
     @property
     def path(self) -> str:
         """The first file."""
-        return shown_name(self.pieces[0].path)
+        return shown_name(self.stretches[0].path)
 
     @property
     def names(self) -> list[str]:
@@ -53,9 +53,9 @@ class Rows(ABC):
     def place(self, row: int) -> str:
         """A row in a message."""
         which = bisect_right(self._ends, row)
-        piece = self.pieces[which]
-        number = piece.numbers[row - (self._ends[which] - len(piece.numbers))]
-        return f"{shown_name(piece.path)}, {piece.word} {number:,}"
+        stretch = self.stretches[which]
+        number = stretch.numbers[row - (self._ends[which] - len(stretch.numbers))]
+        return f"{shown_name(stretch.path)}, {stretch.word} {number:,}"
 
     @abstractmethod
     def cells(self, name: str) -> list[Any]:
@@ -81,8 +81,10 @@ class Rows(ABC):
 
     def head(self) -> Rows:
         """None of the rows, but all that is known of them."""
-        piece = self.pieces[0]._replace(numbers=[])
-        return type(self)({name: self._nothing(self.columns[name]) for name in self.names}, [piece])
+        stretch = self.stretches[0]._replace(numbers=[])
+        return type(self)(
+            {name: self._nothing(self.columns[name]) for name in self.names}, [stretch]
+        )
 
     def labels(self, name: str) -> list[str | None]:
         """The cells of a column as labels, which are texts."""
@@ -94,9 +96,9 @@ class Rows(ABC):
         every = [self, *others]
         for rows in others:
             self._check_like(rows)
-        pieces = [piece for rows in every for piece in rows.pieces]
+        stretches = [stretch for rows in every for stretch in rows.stretches]
         columns = {name: self._chain([rows.columns[name] for rows in every]) for name in self.names}
-        return type(self)(columns, pieces)
+        return type(self)(columns, stretches)
 
     def _check_like(self, rows: Rows) -> None:
         if type(rows) is not type(self):
@@ -123,7 +125,7 @@ class TextRows(Rows):
 
     @classmethod
     def of(cls, names: list[str], rows: list[tuple[int, list[str]]], path: str) -> TextRows:
-        piece = Piece(path, "line", [number for number, _ in rows])
+        stretch = Stretch(path, "line", [number for number, _ in rows])
         columns = zip(*(row for _, row in rows), strict=True)
         kept = {name: _END.join(cells) for name, cells in zip(names, columns, strict=True) if name}
         for name, text in kept.items():
@@ -134,7 +136,7 @@ class TextRows(Rows):
                     f"{shown_name(path)}, line {number}, column {name!r}: the cell holds a NUL "
                     "character; remove it"
                 )
-        return cls(kept, [piece])
+        return cls(kept, [stretch])
 
     def cells(self, name: str) -> list[Any]:
         cells = self.columns[name].split(_END)
@@ -165,7 +167,7 @@ class ObjectRows(Rows):
     def of(cls, rows: list[tuple[int, dict[str, Any], str]], path: str) -> ObjectRows:
         names = dict.fromkeys(name for _, fields, _ in rows for name in fields)
         columns = {name: [fields.get(name) for _, fields, _ in rows] for name in names}
-        return cls(columns, [Piece(path, "line", [number for number, _, _ in rows])])
+        return cls(columns, [Stretch(path, "line", [number for number, _, _ in rows])])
 
     def cells(self, name: str) -> list[Any]:
         return self.columns[name]

@@ -31,7 +31,7 @@ Tell = Callable[[int], None]
 _LEAST = 10_000  # rows of Parquet's groups that are read together
 
 
-class Part(NamedTuple):
+class FilePart(NamedTuple):
     """A file, or some row groups of it."""
 
     path: str
@@ -40,12 +40,12 @@ class Part(NamedTuple):
     before: int = 0  # rows of the file that are not of these groups, but before them
 
 
-def parts_of(paths: Sequence[str], format: str | None, elsewhere: bool = False) -> list[Part]:
+def parts_of(paths: Sequence[str], format: str | None, elsewhere: bool = False) -> list[FilePart]:
     """The parts of files: each file is one, and of Parquet each row group that has many rows.
 
     `elsewhere`, in other folders, they are known by their whole names.
     """
-    found: list[Part] = []
+    found: list[FilePart] = []
     for path in paths:
         kind = find_format(path, format)
         if path == STDIN:
@@ -53,9 +53,9 @@ def parts_of(paths: Sequence[str], format: str | None, elsewhere: bool = False) 
         path = os.path.abspath(path) if elsewhere else path
         groups = row_groups(path, _LEAST) if kind == "parquet" else []
         if len(groups) > 1:
-            found += [Part(path, kind, *each) for each in groups]
+            found += [FilePart(path, kind, *each) for each in groups]
         else:
-            found.append(Part(path, kind))
+            found.append(FilePart(path, kind))
     return found
 
 
@@ -74,7 +74,7 @@ class Parts:
     Parameters
     ----------
     client : distributed.Client
-    parts : list of Part
+    parts : list of FilePart
     read : callable
         What a worker reads a part with.
     look : callable
@@ -83,7 +83,9 @@ class Parts:
         Called with the number of rows when a part was read.
     """
 
-    def __init__(self, client: Any, parts: list[Part], read: Callable, look: Callable, tell: Tell):
+    def __init__(
+        self, client: Any, parts: list[FilePart], read: Callable, look: Callable, tell: Tell
+    ):
         import dask
         from distributed import as_completed
 
@@ -142,12 +144,12 @@ def _cut(rows: Any, function: Callable, span: tuple[int, int]) -> Any:
 # --- documents ------------------------------------------------------------------------------------
 
 
-def read_documents(client: Any, parts: list[Part], tell: Tell, **names: Any) -> Parts:
+def read_documents(client: Any, parts: list[FilePart], tell: Tell, **names: Any) -> Parts:
     """Let workers read documents; see `discem.io.documents.read_documents` for what they need."""
     return Parts(client, parts, partial(_read_documents, **names), _look_at_documents, tell)
 
 
-def _read_documents(part: Part, **names: Any) -> list[documents.Document]:
+def _read_documents(part: FilePart, **names: Any) -> list[documents.Document]:
     return documents.read_part(*part, **names)
 
 
@@ -169,14 +171,14 @@ def labels_of(found: list[documents.Document]) -> list[str | None]:
 
 
 def read_tables(
-    client: Any, parts: list[Part], tell: Tell, target: str, apart: Sequence[str], max_size: int
+    client: Any, parts: list[FilePart], tell: Tell, target: str, apart: Sequence[str], max_size: int
 ) -> Parts:
     """Let workers read tables with labels in `target`; of columns `apart` nothing is asked."""
     read = partial(_read_table, max_size=max_size)
     return Parts(client, parts, read, partial(_look_at_table, target=target, apart=apart), tell)
 
 
-def _read_table(part: Part, max_size: int) -> Rows:
+def _read_table(part: FilePart, max_size: int) -> Rows:
     return table_files.read_part(*part, max_size)
 
 

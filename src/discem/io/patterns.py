@@ -33,12 +33,12 @@ _TOKEN = re.compile(
 )
 
 
-class Part(NamedTuple):
+class Item(NamedTuple):
     """A character of a pattern, or a group of alternatives, and how often it comes."""
 
     char: str
     times: str
-    group: list[list[Part]]
+    group: list[list[Item]]
 
     @property
     def repeats(self) -> bool:
@@ -73,17 +73,17 @@ class _SlowError(Exception):
     pass
 
 
-def _alternatives(pattern: str) -> list[list[Part]]:
+def _alternatives(pattern: str) -> list[list[Item]]:
     """A pattern taken apart: its alternatives, each a sequence of parts."""
-    found: list[list[Part]] = [[]]
+    found: list[list[Item]] = [[]]
     for token in _tokens(pattern):
         if token["bar"]:
             found.append([])
         elif token["group"]:
             body = _alternatives(token["body"])
-            found[-1].append(Part("", token["group_times"] or "", body))
+            found[-1].append(Item("", token["group_times"] or "", body))
         elif not token["flags"]:  # an edge is a part, too, that has no character
-            found[-1].append(Part(token["char"] or "", token["times"] or "", []))
+            found[-1].append(Item(token["char"] or "", token["times"] or "", []))
     return found
 
 
@@ -97,7 +97,7 @@ def _tokens(pattern: str) -> Iterator[re.Match[str]]:
         place = token.end()
 
 
-def _check_sequence(parts: list[Part], flags: str) -> None:
+def _check_sequence(parts: list[Item], flags: str) -> None:
     repeats = 0
     for place, part in enumerate(parts):
         if part.group and part.times and part.times[0] != "?":
@@ -115,7 +115,7 @@ def _check_sequence(parts: list[Part], flags: str) -> None:
         raise _SlowError(f"more than {_MOST_REPEATS} repeats follow each other")
 
 
-def _check_repeated_group(part: Part, flags: str) -> None:
+def _check_repeated_group(part: Item, flags: str) -> None:
     """See that there is one way to read it, however often it comes."""
     if len(part.group) > 1:
         raise _SlowError("a repeated group has alternatives")
@@ -128,5 +128,5 @@ def _check_repeated_group(part: Part, flags: str) -> None:
         raise _SlowError("where a repeated group begins again cannot be told")
 
 
-def _matches(part: Part, letter: str, flags: str) -> bool:
+def _matches(part: Item, letter: str, flags: str) -> bool:
     return bool(part.char) and re.fullmatch(flags + part.char, letter) is not None

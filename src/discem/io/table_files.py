@@ -12,7 +12,7 @@ from typing import Any
 from ..exceptions import InputError
 from .cells import Content, join_contents
 from .columns import Column
-from .file_rows import ArrowRows, ObjectRows, Piece, Rows, TextRows
+from .file_rows import ArrowRows, ObjectRows, Rows, Stretch, TextRows
 from .frames import Table
 from .sources import (
     FORMATS,
@@ -151,9 +151,9 @@ def _read_parquet(
             done += len(full) - len(batch)
             if not len(batch):
                 continue
-            piece = Piece(path, "row", range(done + 1, done + len(batch) + 1))
+            stretch = Stretch(path, "row", range(done + 1, done + len(batch) + 1))
             done += len(batch)
-            yield ArrowRows(dict(zip(batch.schema.names, batch.columns, strict=True)), [piece])
+            yield ArrowRows(dict(zip(batch.schema.names, batch.columns, strict=True)), [stretch])
 
 
 def _check_names(names: list[str], path: str) -> None:

@@ -27,7 +27,7 @@ _NAMED = 5  # columns in a warning
 ALWAYS = ("gaussian", "categorical", "poisson")
 
 
-class Part(NamedTuple):
+class FamilyColumns(NamedTuple):
     """The cells that one family reads, side by side."""
 
     family: str
@@ -66,21 +66,21 @@ class Cells(tuple[np.ndarray, ...]):
         return self[0].shape[0]
 
 
-class Seen(NamedTuple):
+class LevelsSeen(NamedTuple):
     """What columns hold in many rows, of which a sample tells the rest."""
 
     n_rows: int
     columns: dict[str | int, tuple[dict[Any, int] | None, bool]]  # cells by level, and any missing
 
     @classmethod
-    def look(cls, X: Any) -> Seen:
+    def look(cls, X: Any) -> LevelsSeen:
         """Count the levels of columns that have a few, or that are no numbers."""
         table = check_table(X)
         contents = {name: table.content(j) for j, name in enumerate(table.names)}
         return cls(table.n_rows, {name: seen_of(content) for name, content in contents.items()})
 
     @classmethod
-    def merge(cls, *parts: Seen) -> Seen:
+    def merge(cls, *parts: LevelsSeen) -> LevelsSeen:
         """What was seen in all parts; a column that a part lacks is missing there."""
         names = dict.fromkeys(name for part in parts for name in part.columns)
         columns = {}
@@ -160,7 +160,7 @@ class Layout:
                 columns.append(Column.learn(name, table.content(j), family, rare))
         return cls(columns, table.named, informative, table.backend)
 
-    def completed(self, seen: Seen, rare: int = 2) -> Layout:
+    def completed(self, seen: LevelsSeen, rare: int = 2) -> Layout:
         """The layout, learnt from a sample of rows, with the levels that all rows have."""
         columns = []
         for column in self.columns:
@@ -197,12 +197,12 @@ class Layout:
     # --- where the parts of a column are ----------------------------------------------------------
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[FamilyColumns, ...]:
         """What each family reads: first those of all tables, then others that a column needs."""
-        parts = {family: Part(family, [], []) for family in ALWAYS}
+        parts = {family: FamilyColumns(family, [], []) for family in ALWAYS}
         for j, column in enumerate(self.columns):
             for slot in self._slots_of(column):
-                part = parts.setdefault(slot.family, Part(slot.family, [], []))
+                part = parts.setdefault(slot.family, FamilyColumns(slot.family, [], []))
                 part.columns.append(j)
                 part.slots.append(slot)
         return tuple(parts[family] for family in (*ALWAYS, *sorted(parts.keys() - set(ALWAYS))))

@@ -106,12 +106,14 @@ class Regression(Mixture):
         )
         clamped = weights[:, weights.shape[1] // 2 :]
         moments = posterior.means, posterior.variances
-        slope, heard = PLANES.gradient(self.answer, batch[-1], posterior.hidden, moments, clamped)
+        slope, to_hidden = PLANES.gradient(
+            self.answer, batch[-1], posterior.hidden, moments, clamped
+        )
         if batch[-1].missing is not None:
             found, at = list(found), 0
             for b, block in enumerate(self.blocks[:-1]):
                 size = int(family_of(block).hidden(block)[0].sum())
-                own_slopes = (each[at : at + size] for each in heard)
+                own_slopes = (each[at : at + size] for each in to_hidden)
                 found[b] = family_of(block).with_answers(block, found[b], *own_slopes)
                 at += size
         return own, [*found, slope]

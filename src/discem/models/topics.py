@@ -135,8 +135,8 @@ class Topics(Mixture):
     def _pairs(self, documents: Documents, tokens: Any, weights: Any, moves: Moves) -> Pairs:
         """What is to be moved: after some epochs few documents have anything to say of a class."""
         K, sizes = self.n_classes, np.diff(documents.indptr)
-        heard = np.abs(weights) > moves.negligible
-        k, j = np.nonzero(np.repeat(heard.T, sizes, axis=1))
+        teaches = np.abs(weights) > moves.negligible
+        k, j = np.nonzero(np.repeat(teaches.T, sizes, axis=1))
         document = np.repeat(np.arange(len(weights)), sizes)[j]
         row = (documents.place[j] * K + k).astype(np.int32)  # SciPy checks wider ones each time
         return Pairs(row, document, weights[document, k], tokens[j, k])

@@ -1,4 +1,4 @@
-"""Normal distributions of correlated columns, trained discriminatively."""
+"""Mixtures with options that are settled: naive Bayes of tables, and correlated columns."""
 
 from __future__ import annotations
 
@@ -16,6 +16,60 @@ from .mixture import MixtureClassifier
 
 _ROWS = 0.5  # rows of a component for each column, from which it has a covariance of its own
 _LARGEST = 200_000  # numbers of covariances, from which training takes too long
+
+
+@documented
+@with_options
+class NaiveBayes(MixtureClassifier):
+    """Naive Bayes of tables, trained under NLL, NCLL or hinge: a distribution for each column.
+
+    p(x | y) is a product over the columns (normal, log-normal, Poisson, of categories ..): a
+    `MixtureClassifier` that has one component of each class, and no more. Missing cells are summed
+    out, in training and prediction.
+
+    Parameters
+    ----------
+    families : "auto", name, or dict from column to name, default="auto"
+        What p(x | y) is made of, see `MixtureClassifier`.
+    hide : float, default=0.0
+        The largest share of a row's cells that an epoch hides, so that the model is good on any
+        subset of the cells; 0 hides none. Tables only.
+    missing : {{"ignore", "informative"}}, default="ignore"
+        Whether it says something of the class that a cell is missing. Tables only.
+    forget : int or None, default=None
+        In streams, let rows further back than so many count for less and less.
+    unlabelled : label or None, default=None
+        A label that stands for none, such as -1, beside None and NaN, which always do.
+    {loss}
+    prior : "data" or object, default="data"
+        The regulariser, see `MixtureClassifier`.
+    {common}
+    {unlabelled}
+
+    Attributes
+    ----------
+    families_ : dict from column to str
+        Of tables: what each column was taken for, and why.
+    {attributes}
+
+    Examples
+    --------
+    >>> from discem import NaiveBayes
+    >>> rows = [{{"size": float(i % 7), "sort": "ab"[i % 2]}} for i in range(60)]
+    >>> y = ["odd" if i % 2 else "even" for i in range(60)]
+    >>> model = NaiveBayes(random_state=0).fit(rows, y)
+    >>> model.predict([{{"sort": "a"}}, {{"size": 2.0, "sort": "b"}}]).tolist()
+    ['even', 'odd']
+    >>> model.families_
+    {{'size': 'gaussian: numbers', 'sort': 'categorical: text, 2 levels'}}
+    """
+
+    n_components: Any = field(default=1, init=False)
+    covariance: Literal["diag", "full", "tied"] = field(default="diag", init=False)
+    cv: Any = field(default=None, init=False)
+
+
+savable(NaiveBayes, "NaiveBayesClassifier")  # NaiveBayes is a state in files, that of all models
 
 
 @savable

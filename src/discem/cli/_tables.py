@@ -17,10 +17,11 @@ from ..exceptions import InputError, OptionError
 from ..io.cells import Content
 from ..io.column_kinds import column_names
 from ..io.documents import LabelsNeeded
-from ..io.file_rows import Rows, in_place
+from ..io.file_rows import Rows
 from ..io.sources import listed
 from ..io.table_files import ReadTable, kind_of
 from ..io.tables import Layout
+from ..io.vectors import in_place
 from ._reader import Batch, Reader, Training
 from ._screen import Meter, Pace, Warnings, plain_cell
 from ._sources import Source

@@ -16,7 +16,6 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d
 from .._checks import NUMBER, demand
 from ..exceptions import InputError
 from ..io.cells import LARGEST, as_floats, first, is_missing, shown
-from ..io.file_rows import in_place
 from ..io.labels import (
     ONCE,
     are_same,
@@ -26,7 +25,7 @@ from ..io.labels import (
     places_of,
     read_labels,
 )
-from ..io.vectors import cells_of, columns_of, unmasked
+from ..io.vectors import cells_of, columns_of, in_place, unmasked
 from ..targets import UNKNOWN, UNLABELLED, Targets, label_sets, labels, soft_labels
 from ._types import ClassifierMixin, Labels, Table, Weights
 

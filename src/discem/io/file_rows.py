@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,10 +14,10 @@ from .cells import Content, read_objects, shown
 from .frames import check_table
 from .sources import label_of, listed, shown_name
 from .texts import Found, is_missing, kinds_of, read_texts
+from .vectors import NAMED_ROW, in_place
 
 _END = "\0"
 NUMBERS = "numbers"  # of JSON, which need no reading
-_ROW = re.compile(r"\b(in|at) row ([0-9]+)")
 
 
 class Stretch(NamedTuple):
@@ -248,7 +247,7 @@ class ArrowRows(Rows):
         try:
             return check_table(pa.table({name: self.columns[name]})).content(0)
         except InputError as error:
-            where = "" if _ROW.search(str(error)) else f"{self.path}: "
+            where = "" if NAMED_ROW.search(str(error)) else f"{self.path}: "
             raise InputError(f"{where}{error}") from error
 
     def joined(self, others: list[Any]) -> Rows:
@@ -279,9 +278,3 @@ class ArrowRows(Rows):
     @staticmethod
     def _nothing(column: Any) -> Any:
         return column.slice(0, 0)
-
-
-def in_place(message: str, place: Callable[[int], str]) -> str:
-    """A message that names rows as `place` does, not by their numbers."""
-    message = message.replace("Input X contains", "there is")  # words of scikit-learn
-    return _ROW.sub(lambda found: f"{found[1]} {place(int(found[2]))}", message)

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from ..exceptions import InputError
-from .table_files import ReadTable
 
 
 def is_collection(X: Any) -> bool:
@@ -147,7 +146,7 @@ def together(parts: Sequence[Any]) -> Any:
     first = parts[0]
     if isinstance(first, list | tuple):
         return [row for part in parts for row in part]
-    if isinstance(first, ReadTable):
+    if hasattr(first, "joined"):  # a table of columns that were read
         return first.joined(parts[1:])
     if sp.issparse(first):
         return sp.vstack(parts, format="csr")

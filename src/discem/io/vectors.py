@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Collection, Mapping, Set
 from operator import attrgetter
@@ -13,6 +14,7 @@ import scipy.sparse as sp
 from ..exceptions import InputError, reading
 from .cells import shown
 
+NAMED_ROW = re.compile(r"\b(in|at) row ([0-9]+)")  # in a message
 _TIMES = ("date", "duration", "timestamp")  # types that Python rounds, or does not have
 
 
@@ -116,3 +118,9 @@ def columns_of(frame: Any) -> tuple[list[Any], Callable[[int], Any]] | None:
     if hasattr(frame, "columns") and hasattr(frame, "to_series"):
         return list(frame.columns), frame.to_series
     return None
+
+
+def in_place(message: str, place: Callable[[int], str]) -> str:
+    """A message that names rows as `place` does, not by their numbers."""
+    message = message.replace("Input X contains", "there is")  # words of scikit-learn
+    return NAMED_ROW.sub(lambda found: f"{found[1]} {place(int(found[2]))}", message)

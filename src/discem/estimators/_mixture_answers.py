@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..exceptions import OptionError
-from ..families import family_of, gaussian, normal, words
+from ..families import family_of, gaussian, normal
+from ..families._counts import log_probabilities
 from ._answers import Answers
 from ._components import joint_scores
 from ._explain import ExplainsRows
@@ -146,7 +147,7 @@ class MixtureAnswers(Answers, ExplainsRows, Joint):
     @property
     @reads
     def component_log_prob_(self) -> np.ndarray:
-        return words.log_probabilities(self._features_of("words"))
+        return log_probabilities(self._features_of("words"))
 
     @property
     def _words(self) -> Any:

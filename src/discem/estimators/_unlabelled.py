@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from scipy.special import softmax
 
 from ..calibration import best_temperature
-from ..families import words
+from ..families._counts import reweighed
 from ..io.rows import sparse_rows
 from ..models import Mixture
 from ._folds import by_class
@@ -133,7 +133,7 @@ class Unlabelled:
     def move(self, model: Mixture, step: np.ndarray) -> Mixture:
         """A model of words after a step; the mean document stays where it was."""
         step = np.clip(step, -5.0, 5.0)
-        features = words.reweighed(model.features, np.exp(step))
+        features = reweighed(model.features, np.exp(step))
         longer = np.log(features.values["total"] / model.features.values["total"])
         shift = self.mean @ step - self.mean.sum() * longer
         counts = model.classes.counts * np.exp(np.clip(shift.mean() - shift, -20.0, 20.0))

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._checks import check_plain, demand
 from .._kinds import savable
 from ..families import FAMILIES, Family, gaussian, words
-from ..families._counts import typical_count
+from ..families._counts import log_probabilities, typical_count
 from ..losses import NLL, Blend, Hinge, resolve_loss
 from ..priors import Dirichlet
 from ..schedules import Schedule, by_row, constant, power
@@ -376,7 +376,7 @@ class MultinomialNB(CountClassifier):
     def log_prob_of(self, columns: Any) -> np.ndarray:
         """``ln p(word | class)`` of some words, as (n_classes, n_columns)."""
         check_is_fitted(self)
-        return words.log_probabilities(self.learner_.model.features, columns)
+        return log_probabilities(self.learner_.model.features, columns)
 
     def _words(self) -> tuple[np.ndarray, Any]:
         """``ln p(word | class)``, and the names of the words or else their numbers."""

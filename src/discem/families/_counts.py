@@ -1,4 +1,4 @@
-"""Counts of words, all at once: what the data say, averages of states, what is typical."""
+"""Counts of words, all at once: the state that holds them, its averages, and what is typical."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..exceptions import InputError
+from ..exceptions import InputError, OptionError
+from ..priors import Dirichlet
 from ._block import Block
 
 _SLICE = 1 << 20  # numbers to work on at a time
@@ -142,3 +143,78 @@ def _cells(rows: Any, weights: np.ndarray) -> tuple[np.ndarray, int]:
 def _geometric_mean(values: np.ndarray) -> float:
     values = values[values > 0]
     return float(np.exp(np.log(values).mean())) if len(values) else 1.0
+
+
+# --- the state ------------------------------------------------------------------------------------
+
+LAGS = {"lag": "count", "unseen": "unseen"}  # of the arrays that an average lacks something of
+
+
+def block_of(count, gamma, alpha, length, unseen=0.0) -> Block:
+    """The state whose expected counts are ``count + gamma * alpha``."""
+    K, alpha_total = count.shape[1], float(alpha.sum())
+    lazy = {"scale": 1.0, "gamma": float(gamma), "lag_scale": 0.0, "lag_gamma": 0.0}
+    lazy |= {"weight": 0.0, "alpha_total": alpha_total}
+    total = count.sum(axis=0) + gamma * alpha_total
+    values = {"count": count, "total": total, "unseen": np.full(K, 1.0) * unseen}
+    return Block("words", np.zeros(0), values, {}, {"alpha": alpha, "length": length}, None, lazy)
+
+
+def arranged(values: dict[str, Any], new: dict[str, Any], order: np.ndarray) -> dict[str, Any]:
+    """Arrays with their components in `order`; -1 is the new one."""
+    wide = {n: np.concatenate([a, new[n][..., None]], axis=-1) for n, a in values.items()}
+    return {name: np.ascontiguousarray(array[..., order]) for name, array in wide.items()}
+
+
+def fold(block: Block) -> None:
+    """Fold the scale into the counts, and what the average has so far into the lags."""
+    lazy = block.lazy
+    for lag, name in LAGS.items():
+        if block.past:
+            block.past[lag] -= lazy["lag_scale"] * block.values[name]
+        block.values[name] *= lazy["scale"]
+    lazy["lag_scale"], lazy["scale"] = 0.0, 1.0
+
+
+def least_count(block: Block) -> float:
+    """The least of all expected counts, but for what rounding leaves of a collapsed one."""
+    prior = (1.0 + 1e-9) * block.lazy["gamma"] * block.fixed["alpha"]
+    return float((block.lazy["scale"] * block.values["count"].min(axis=1) + prior).min())
+
+
+def pseudo_counts(prior: Dirichlet, tally: np.ndarray) -> np.ndarray:
+    """Of each word."""
+    W = len(tally)
+    try:
+        alpha = np.array(np.broadcast_to(np.asarray(prior.alpha, dtype=np.float64), (W,)))
+    except ValueError as error:
+        raise OptionError(f"prior: alpha needs one number, or one for each of {W} words") from error
+    if not np.all((alpha > 0) & np.isfinite(alpha)):
+        raise OptionError("prior: alpha must be > 0 for every word")
+    return alpha
+
+
+def reweighed(block: Block, factor: np.ndarray, components=slice(None)) -> Block:
+    """Multiply the expected counts of all words in some components."""
+    lazy, values = block.lazy, {name: array.copy() for name, array in block.values.items()}
+    count = values["count"]
+    own = lazy["scale"] * count[:, components]
+    own += lazy["gamma"] * block.fixed["alpha"][:, None]
+    off = own * (factor - 1.0)
+    count[:, components] += off / lazy["scale"]
+    values["total"][components] += off.sum(axis=0)
+    return block._replace(values=values, lazy=dict(lazy))
+
+
+def log_probabilities(block: Block, chosen: Any = slice(None)) -> np.ndarray:
+    """Ln p(word | component), as (component, word), of all words or of the chosen ones."""
+    cells = expected_counts(block, chosen)
+    cells = np.log(cells, out=cells).T
+    return np.subtract(cells, np.log(block.values["total"])[:, None], order="C")
+
+
+def expected_counts(block: Block, chosen: Any = slice(None)) -> np.ndarray:
+    """Of all words or of the chosen ones, (W, K)."""
+    cells = block.lazy["scale"] * block.values["count"][chosen]
+    cells += (block.lazy["gamma"] * block.fixed["alpha"][chosen])[:, None]
+    return cells

@@ -1,17 +1,19 @@
-"""Where the shares of levels begin, and how columns get more of them."""
+"""Levels of columns: their indicators, where their shares begin, and how there are more of them."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
-from .._arrays import segment_sum
+from .._arrays import beside, namespace_of, segment_sum
 from ..exceptions import OptionError
 from ..priors import Levels
 from ._block import Block
 
 _PER_LEVEL, _MOST = 2.0, 20.0  # pseudo-observations of a level, and of all levels of a column
+_MANY = 256  # levels of all columns: rows of so many indicators are mostly zeros
 _POINTS = 16  # levels of a column that clusters may be told apart by
 
 
@@ -97,6 +99,26 @@ def widened(block: Block, old: np.ndarray, new: np.ndarray) -> Block:
         fixed={"first": first, "column": column},
         prior=block.prior._replace(centre=centre),
     )
+
+
+def indicators(codes: np.ndarray, first: np.ndarray, like: Any) -> Any:
+    """Indicators of levels, (n, L), one column after the other; of many levels they are sparse."""
+    sizes, xp, L = np.diff(first), namespace_of(like), int(first[-1])
+    if xp is not np or (L <= _MANY and not len(sizes)):
+        codes = beside(codes, like)
+        column = np.repeat(np.arange(len(sizes)), sizes)
+        level = np.arange(L, dtype=np.int32) - first[:-1][column].astype(np.int32)
+        hot = xp.take(codes, beside(column, codes), axis=1) == beside(level, codes)[None, :]
+        return xp.astype(hot, like.dtype)
+    known = (codes >= 0) & (codes < sizes)
+    if L <= _MANY:
+        dense = np.zeros((len(codes), L))
+        begins = np.arange(0, dense.size, L)[:, None] if dense.size else np.zeros((0, 1), int)
+        dense.reshape(-1)[(begins + first[:-1] + codes)[known]] = 1.0
+        return dense
+    ends = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
+    place = (codes + first[:-1])[known]
+    return sp.csr_array((np.ones(len(place)), place, ends), shape=(len(codes), L))
 
 
 def points(codes: np.ndarray) -> np.ndarray:

@@ -32,7 +32,6 @@ from ._missing import of_levels
 
 _LEAST = 1e-250  # the smallest share that a step may leave
 _VERY_MANY = 100_000  # shares: a step should not touch all of them, see `levels`
-_MANY = 256  # levels of all columns: rows of so many indicators are mostly zeros
 
 
 class CategoricalFamily(Family):
@@ -53,30 +52,8 @@ class CategoricalFamily(Family):
         return code_rows(X)
 
     def read(self, block, rows: DenseRows):
-        """Indicators of the levels, one column after the other; of many levels they are sparse."""
-        first, codes = block.fixed["first"], rows.values
-        sizes = np.diff(first)
-        xp, L = namespace_of(block.values["share"]), int(first[-1])
-        if L <= _MANY and xp is np and len(sizes):
-            dense = np.zeros((len(codes), L))
-            known = (codes >= 0) & (codes < sizes)
-            begins = np.arange(0, dense.size, L)[:, None] if dense.size else np.zeros((0, 1), int)
-            dense.reshape(-1)[(begins + first[:-1] + codes)[known]] = 1.0
-            return Statistics(dense, None, None)
-        if L <= _MANY or xp is not np:
-            share = block.values["share"]
-            codes = beside(codes, share)
-            column = np.repeat(np.arange(len(sizes)), sizes)
-            level = beside(
-                np.arange(L, dtype=np.int32) - first[:-1][column].astype(np.int32), codes
-            )
-            hot = xp.take(codes, beside(column, codes), axis=1) == level[None, :]
-            return Statistics(xp.astype(hot, share.dtype), None, None)
-        known = (codes >= 0) & (codes < sizes)
-        ends = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
-        place = (codes + first[:-1])[known]
-        shape = len(codes), L
-        return Statistics(sp.csr_array((np.ones(len(place)), place, ends), shape=shape), None, None)
+        hot = _levels.indicators(rows.values, block.fixed["first"], block.values["share"])
+        return Statistics(hot, None, None)
 
     def table(self, block):
         """Theta = ln p, whose log-normalizer is 0."""

@@ -26,6 +26,7 @@ from ..projections import Check
 from ..schedules import constant
 from . import _counts
 from ._block import Accepts, Block, Schema, Step
+from ._counts import expected_counts, log_probabilities
 from ._documents import (
     Documents,
     column_sums,
@@ -134,7 +135,7 @@ class WordsFamily(Lazily):
         if decay != 0.0:
             keep -= min(decay, 1.0 - 1e-12 if check else share)
             if lazy["scale"] * keep < _FOLDED:
-                _fold(block)
+                _counts.fold(block)
                 forget()
         scale, gamma = lazy["scale"] * keep, lazy["gamma"] * keep + pull
         if check:  # rounding must leave something
@@ -167,19 +168,19 @@ class WordsFamily(Lazily):
 
     def start(self, prior, tally, total, init, stream):
         """The state takes over the memory of the tally, for there may be no room for both."""
-        alpha = _pseudo_counts(prior, tally)
+        alpha = _counts.pseudo_counts(prior, tally)
         length = np.array([float(tally.sum()) / max(total, 1e-300)])
         total = max(total, 1.0)
         if init == "prior":
             tally[:] = alpha[:, None]
-            return _block(tally, 0.0, alpha, length, 1.0)
+            return _counts.block_of(tally, 0.0, alpha, length, 1.0)
         tally /= total
-        return _block(tally, 1.0 / total, alpha, length)
+        return _counts.block_of(tally, 1.0 / total, alpha, length)
 
     def perturbed(self, block, components, rng):
         """Words become more or less frequent, by a half at most."""
         size = len(block.fixed["alpha"]), len(components)
-        return reweighed(block, rng.uniform(0.5, 1.5, size=size), components)
+        return _counts.reweighed(block, rng.uniform(0.5, 1.5, size=size), components)
 
     # --- the state --------------------------------------------------------------------------------
 
@@ -196,12 +197,12 @@ class WordsFamily(Lazily):
         check_weight("weight", block.lazy["weight"])
         same = np.isclose(block.lazy["alpha_total"], block.fixed["alpha"].sum(), rtol=1e-6)
         demand(same, "alpha_total is not the sum of alpha")
-        inside = block.values["count"].min() >= 0.0 or _least(block) >= 0.0
+        inside = block.values["count"].min() >= 0.0 or _counts.least_count(block) >= 0.0
         demand(inside, "counts and what the prior adds to them are negative")
 
     def with_average(self, block):
         """A lag is what the average lacks, times its weight: a step changes it where it is."""
-        past = {name: np.zeros_like(block.values[v]) for name, v in _LAGS.items()}
+        past = {name: np.zeros_like(block.values[v]) for name, v in _counts.LAGS.items()}
         lazy = block.lazy | {"lag_scale": 0.0, "lag_gamma": 0.0, "weight": 0.0}
         return block._replace(past=past, lazy=lazy)
 
@@ -210,7 +211,7 @@ class WordsFamily(Lazily):
         factors = [weight * lazy["scale"], -weight * past.lazy["scale"]]
         lags = {
             lag: _counts.weighted_sum(factors, [values[name], other[name]])
-            for lag, name in _LAGS.items()
+            for lag, name in _counts.LAGS.items()
         }
         own = {"lag_scale": weight * lazy["scale"], "lag_gamma": weight * past.lazy["gamma"]}
         return block._replace(past=lags, lazy=lazy | own | {"weight": weight})
@@ -226,9 +227,8 @@ class WordsFamily(Lazily):
         new = {"count": block.fixed["alpha"] * share, "unseen": np.array(share)}
         new["total"] = np.array(words + lazy["gamma"] * lazy["alpha_total"])
         none = {name: np.zeros(array.shape[:-1]) for name, array in block.past.items()}
-        return block._replace(
-            values=_arranged(values, new, order), past=_arranged(block.past, none, order)
-        )
+        past = _counts.arranged(block.past, none, order)
+        return block._replace(values=_counts.arranged(values, new, order), past=past)
 
     def with_features(self, block, n_features):
         """Add words; they stand where words that never occurred have come to stand.
@@ -349,9 +349,6 @@ class WordsFamily(Lazily):
         return rng.poisson(rates[codes]).astype(float)
 
 
-_LAGS = {"lag": "count", "unseen": "unseen"}  # of the arrays that an average lacks something of
-
-
 def batch_of(n: float, n_classes: int, eager: bool = True) -> int:
     """Documents per step, of n.
 
@@ -360,74 +357,6 @@ def batch_of(n: float, n_classes: int, eager: bool = True) -> int:
     """
     most = min(n / 32, 32 * n_classes) if eager else n / 16
     return int(np.clip(max(most, min(n / 4, _FEW)), 1, _MOST))
-
-
-def _block(count, gamma, alpha, length, unseen=0.0) -> Block:
-    K, alpha_total = count.shape[1], float(alpha.sum())
-    lazy = {"scale": 1.0, "gamma": float(gamma), "lag_scale": 0.0, "lag_gamma": 0.0}
-    lazy |= {"weight": 0.0, "alpha_total": alpha_total}
-    total = count.sum(axis=0) + gamma * alpha_total
-    values = {"count": count, "total": total, "unseen": np.full(K, 1.0) * unseen}
-    return Block("words", np.zeros(0), values, {}, {"alpha": alpha, "length": length}, None, lazy)
-
-
-def _arranged(values: dict[str, Any], new: dict[str, Any], order: np.ndarray) -> dict[str, Any]:
-    wide = {n: np.concatenate([a, new[n][..., None]], axis=-1) for n, a in values.items()}
-    return {name: np.ascontiguousarray(array[..., order]) for name, array in wide.items()}
-
-
-def _fold(block: Block) -> None:
-    """Fold the scale into the counts, and what the average has so far into the lags."""
-    lazy = block.lazy
-    for lag, name in _LAGS.items():
-        if block.past:
-            block.past[lag] -= lazy["lag_scale"] * block.values[name]
-        block.values[name] *= lazy["scale"]
-    lazy["lag_scale"], lazy["scale"] = 0.0, 1.0
-
-
-def _least(block: Block) -> float:
-    """The least of all expected counts, but for what rounding leaves of a collapsed one."""
-    prior = (1.0 + 1e-9) * block.lazy["gamma"] * block.fixed["alpha"]
-    return float((block.lazy["scale"] * block.values["count"].min(axis=1) + prior).min())
-
-
-def _pseudo_counts(prior: Dirichlet, tally: np.ndarray) -> np.ndarray:
-    """Of each word."""
-    W = len(tally)
-    try:
-        alpha = np.array(np.broadcast_to(np.asarray(prior.alpha, dtype=np.float64), (W,)))
-    except ValueError as error:
-        raise OptionError(f"prior: alpha needs one number, or one for each of {W} words") from error
-    if not np.all((alpha > 0) & np.isfinite(alpha)):
-        raise OptionError("prior: alpha must be > 0 for every word")
-    return alpha
-
-
-def reweighed(block: Block, factor: np.ndarray, components=slice(None)) -> Block:
-    """Multiply the expected counts of all words in some components."""
-    lazy, values = block.lazy, {name: array.copy() for name, array in block.values.items()}
-    count = values["count"]
-    own = lazy["scale"] * count[:, components]
-    own += lazy["gamma"] * block.fixed["alpha"][:, None]
-    off = own * (factor - 1.0)
-    count[:, components] += off / lazy["scale"]
-    values["total"][components] += off.sum(axis=0)
-    return block._replace(values=values, lazy=dict(lazy))
-
-
-def log_probabilities(block: Block, chosen: Any = slice(None)) -> np.ndarray:
-    """Ln p(word | component), as (component, word), of all words or of the chosen ones."""
-    cells = expected_counts(block, chosen)
-    cells = np.log(cells, out=cells).T
-    return np.subtract(cells, np.log(block.values["total"])[:, None], order="C")
-
-
-def expected_counts(block: Block, chosen: Any = slice(None)) -> np.ndarray:
-    """Of all words or of the chosen ones, (W, K)."""
-    cells = block.lazy["scale"] * block.values["count"][chosen]
-    cells += (block.lazy["gamma"] * block.fixed["alpha"][chosen])[:, None]
-    return cells
 
 
 WORDS = WordsFamily()

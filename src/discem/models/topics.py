@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from .._checks import check_array, check_count, check_number, demand
 from .._kinds import savable
 from ..families import Step, words
+from ..families._counts import log_probabilities
 from ..families._documents import Documents
 from ..targets import Targets
 from ._cvb0 import explain
@@ -171,7 +172,7 @@ class Topics(Mixture):
     @property
     def word_distributions(self) -> np.ndarray:
         """p(word | topic, class) as (K, T, W)."""
-        p = np.exp(words.log_probabilities(self.blocks[0]))
+        p = np.exp(log_probabilities(self.blocks[0]))
         return p.reshape(self.n_classes, self.n_topics, -1)
 
     def proportions(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:

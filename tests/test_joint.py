@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from scipy.integrate import quad
 from scipy.special import logsumexp
-from scipy.stats import kstest
+from scipy.stats import chisquare, kstest
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import make_pipeline
@@ -18,7 +18,17 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_table import FIXED, GIVEN, made
 
 import discem
-from discem import GaussianNB, MixtureClassifier, NaiveBayes, TableClassifier, TableImputer
+from discem import (
+    GaussianClassifier,
+    GaussianNB,
+    MixtureClassifier,
+    MultinomialNB,
+    NaiveBayes,
+    TableClassifier,
+    TableImputer,
+    TextClassifier,
+    TopicClassifier,
+)
 from discem.estimators._impute import distribution
 from discem.estimators._tables import Encoded
 from discem.exceptions import InputError, OptionError
@@ -127,34 +137,152 @@ def test_numbers_are_those_of_integration(name, k, covariance):
         assert abs(found.mode()[0] - peak) < 0.02
 
 
+def drawn_from(model, row, n, k=None):
+    """Many draws of what one row lacks, wherever they fall, and the components they are of."""
+    layout = row.layout
+    wide = [discem.io.columns.replace(column, span=[]) for column in layout.columns]
+    row = row._replace(layout=discem.io.tables.replace(layout, columns=wide))
+    many = row.take(np.zeros(n, dtype=int))
+    own = None if k is None else np.repeat(allowed(k), n, axis=0)
+    cells, components = discem.estimators._impute.draw([model], many, own, np.random.RandomState(0))
+    return row.layout.decode(cells), components
+
+
+def check_shares(found, p):
+    """That so many of each were drawn with these probabilities."""
+    found, p = np.array(found, dtype=float), np.array(p)
+    own = p * found.sum() > 5
+    both = np.append(found[own], found[~own].sum()), np.append(p[own], p[~own].sum())
+    expected = np.maximum(both[1] * found.sum(), 1e-3)
+    assert chisquare(both[0], expected / expected.sum() * found.sum()).pvalue > 1e-3
+
+
 @covariances
-def test_draws_have_the_distribution_of_their_columns(covariance):
-    """Also two of them together: correlated numbers are drawn so."""
+@pytest.mark.parametrize("k", [None, 1])
+def test_draws_of_every_kind_have_its_distribution(k, covariance):
+    """The distributions are those of enumeration, as the tests above say."""
+    model, rows = mixture(covariance)
+    columns, n = rows.layout.columns, 2000
+    assert {column.family for column in columns} >= {"gaussian", *GIVEN.values()}
+    for j, column in enumerate(columns):
+        row = lacking(rows, j)
+        cells = drawn_from(model, row, n, k)[0][column.name]
+        answer = distribution([model], row, allowed(k), j)
+        if column.has_levels:
+            check_shares([(cells == level).sum() for level in column.levels], answer.p[0])
+        elif column.family == "poisson":
+            steps = [answer.cdf(np.array([x]))[0] for x in np.arange(60.0)]
+            check_shares(np.bincount(cells.astype(int), minlength=60)[:60], np.diff([0.0, *steps]))
+        else:
+            if column.family == "hurdle":
+                zero = answer.zero()[0]
+                check_shares([(cells == 0).sum(), (cells > 0).sum()], [zero, 1.0 - zero])
+                answer = answer._replace(shares=answer.shares * answer.positive / (1.0 - zero))
+                answer, cells = answer._replace(positive=None), cells[cells > 0]
+            found = [answer.cdf(np.array([x]))[0] for x in cells[:500]]
+            assert kstest(found, "uniform").pvalue > 1e-3
+
+
+@covariances
+def test_cells_and_classes_are_drawn_together(covariance):
+    """As enumeration of all pairs of two columns, and of the classes, says."""
     model, rows = mixture(covariance)
     names = list(rows.layout.families_)
-    wide = [replace_span(column) for column in rows.layout.columns]
-    layout = discem.io.tables.replace(rows.layout, columns=wide)
-    both = lacking(rows, names.index("size"))
-    both = lacking(both, names.index("width"), 0)._replace(layout=layout)
-    many = both.take(np.zeros(4000, dtype=int))
-    cells, _ = discem.estimators._impute.draw([model], many, None, np.random.RandomState(0))
-    drawn = layout.decode(cells)
-    for name in ("size", "width"):
-        answer = distribution([model], both, None, names.index(name))
+    one, two = names.index("town"), names.index("member")
+    row = lacking(lacking(rows, one), two, 0)
+    towns, members = (rows.layout.columns[j].levels for j in (one, two))
+    cells, components = drawn_from(model, row, 4000)
+    classes = model.learner_.model.code[components]
+    scores, found = [], []
+    for town in towns:
+        with_town = Encoded.read(row.layout, row.layout.decode(row.cells).assign(town=town))
+        for k in range(3):
+            scores.append(joint(model, with_town, two, members, k))
+            own = (cells["town"] == town) & (classes == k)
+            found.append([(cells["member"][own] == member).sum() for member in members])
+    scores = np.ravel(scores)
+    check_shares(np.ravel(found), np.exp(scores - logsumexp(scores)))
 
-        def cdf(x, answer=answer):
-            return np.array([answer.cdf(np.array([each]))[0] for each in np.ravel(x)])
 
-        assert kstest(drawn[name].iloc[:500], cdf).pvalue > 1e-3
-    # the slope of one on the other is that of the conditional means
-    known = Encoded.read(layout, drawn.iloc[:2000].assign(width=None))
+@covariances
+def test_correlated_numbers_are_drawn_together(covariance):
+    """The slope of one on the other is that of the conditional means."""
+    model, rows = mixture(covariance)
+    names = list(rows.layout.families_)
+    both = lacking(lacking(rows, names.index("size")), names.index("width"), 0)
+    drawn = drawn_from(model, both, 2000)[0]
+    known = Encoded.read(rows.layout, drawn.assign(width=None))
     means = distribution([model], known, None, names.index("width")).mean()
-    off = drawn["width"].to_numpy()[:2000] - means
-    assert abs(np.corrcoef(off, drawn["size"].to_numpy()[:2000])[0, 1]) < 0.08
+    off = drawn["width"].to_numpy() - means
+    assert abs(np.corrcoef(off, drawn["size"].to_numpy())[0, 1]) < 0.08
 
 
-def replace_span(column):
-    return discem.io.columns.replace(column, span=[])
+ARRAYS = [
+    GaussianNB(loss="nll", random_state=0),
+    GaussianClassifier(covariance="full", loss="nll", max_iter=5, random_state=0),
+    MixtureClassifier(2, covariance="tied", loss="nll", max_iter=5, random_state=0),
+]
+
+
+@pytest.mark.parametrize("model", ARRAYS, ids=lambda model: type(model).__name__)
+def test_models_of_arrays_answer_as_those_of_tables(model):
+    """By integration of their scores; classes may have become more frequent."""
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 2
+    X = rng.normal(y[:, None], 1.0, size=(300, 3)) + rng.normal(size=(300, 1))
+    model = clone(model).fit(X, y).set_class_prior([0.9, 0.1])
+    row, grid = X[0], np.linspace(-12.0, 14.0, 4001)
+    rows = np.tile(row, (len(grid), 1))
+    rows[:, 1] = grid
+    for label in (None, 1):
+        scores = model.predict_joint_log_proba(rows)
+        scores = logsumexp(scores, axis=1) if label is None else scores[:, label]
+        p = np.exp(scores - logsumexp(scores))
+        found = model.distribution(1, {0: row[0], 2: row[2]}, y=label)
+        np.testing.assert_allclose(found.mean, p @ grid, atol=1e-6)
+        np.testing.assert_allclose(found.std, np.sqrt(p @ grid**2 - (p @ grid) ** 2), atol=1e-6)
+        np.testing.assert_allclose(found.cdf(found.quantile(0.9)), 0.9, atol=1e-6)
+        holes = np.array([[row[0], np.nan, row[2]]])
+        given = None if label is None else [label]
+        np.testing.assert_allclose(model.impute(holes, given)[0, 1], found.mean, atol=1e-9)
+        drawn, labels = model.sample(500, 0, y=label, given={0: row[0], 2: row[2]})
+        assert kstest([found.cdf(x) for x in drawn[:, 1]], "uniform").pvalue > 1e-3
+        assert (drawn[:, [0, 2]] == row[[0, 2]]).all()
+        assert set(labels) <= ({0, 1} if label is None else {label})
+    gains = model.expected_gains({0: row[0]})
+    assert gains.keys() == {1, 2}
+    assert model.next_cell({0: row[0]}) == max(gains, key=gains.get)
+    surprise = model.strangeness(X[:3], usual=X[3:])
+    cut = model.score_samples([row]) - model.score_samples(holes)
+    usual = model.score_samples(X[3:]) - model.score_samples(np.where([0, 1, 0], np.nan, X[3:]))
+    np.testing.assert_allclose(surprise[0, 1], usual.mean() - cut[0], atol=1e-9)
+
+
+def test_every_classifier_rejects_and_draws_a_class():
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    counts = rng.poisson(np.where(y[:, None] == [0, 1, 0, 1], 3.0, 1.0))
+    words = [" ".join(np.repeat(["ash", "oak", "elm", "yew"], row)) for row in counts]
+    for model, X in (
+        (MultinomialNB(random_state=0), counts),
+        (TopicClassifier(n_topics=2, max_iter=3, random_state=0), counts),
+        (MixtureClassifier(families="words", max_iter=3, random_state=0), counts),
+        (TextClassifier(loss="ncll", weighting="counts", random_state=0), words),
+    ):
+        model.fit(X[:100], y[:100])
+        answers, usual = model.predict(X, reject=0.1, usual=X[100:]), X[100:]
+        flagged = model.outliers(X, 0.1, usual)
+        assert [answer is None for answer in answers] == flagged.tolist()
+        assert 0 < flagged.mean() < 0.3
+        drawn, labels = model.sample(20, random_state=0, y=1)
+        assert len(drawn) == 20
+        assert set(labels) == {1}
+        with pytest.raises(InputError, match="no class"):
+            model.sample(y="fir")
+        with pytest.raises(OptionError, match="usual"):
+            model.predict(X, reject=0.1)
+    with pytest.raises(OptionError, match="'words'"):
+        MixtureClassifier(families="words").fit(counts, y).impute(counts)
 
 
 @pytest.fixture(scope="module")
@@ -261,6 +389,75 @@ def test_draws_and_labels(table, model):
     assert abs((labels == "cedar").mean() - share) < 0.1
 
 
+def typed_frame():
+    """A column of each type that pandas has for what models read."""
+    rng, n = np.random.default_rng(0), 80
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300, n), "D")
+    return pd.DataFrame(
+        {
+            "plain": rng.normal(size=n),
+            "single": rng.normal(size=n).astype("float32"),
+            "byte": rng.integers(0, 100, n).astype("int8"),
+            "whole": pd.array(rng.integers(0, 50, n), dtype="Int64"),
+            "income": np.rint(np.exp(rng.normal(10.0, 1.0, n))).astype(int),
+            "flag": rng.random(n) < 0.4,
+            "text": pd.array(rng.choice(["u", "v"], n), dtype="string"),
+            "rank": pd.Categorical(rng.choice(["lo", "mid"], n), ["lo", "mid", "hi"], ordered=True),
+            "day": days,
+            "zone": days.tz_localize("Europe/Paris"),
+            "took": pd.to_timedelta(rng.integers(0, 3000, n), "s"),
+            "amount": [f"${x:,.2f}" for x in rng.lognormal(7.0, 1.0, n)],
+            "written": days.strftime("%Y-%m-%d"),
+            "always": "same",
+            "never": np.full(n, np.nan),
+        }
+    )
+
+
+def test_drawn_rows_have_the_types_of_the_training(tmp_path):
+    X = typed_frame()
+    frame = pl.from_pandas(X).with_columns(pl.col("rank").cast(pl.Enum(["lo", "mid", "hi"])))
+    arrow = pa.Table.from_pandas(X, preserve_index=False)
+    for table in (X, frame, arrow):
+        model = NaiveBayes(loss="nll", max_iter=2).fit(table, np.arange(len(X)) % 2)
+        model.save(tmp_path / "model.skops")
+        for each in (model, discem.load(tmp_path / "model.skops")):
+            drawn, _ = each.sample(20, random_state=0, given={"byte": 7})
+            types = (each.dtypes if table is X else each.schema for each in (table, drawn))
+            if table is arrow:
+                assert next(types).equals(next(types))
+            else:
+                assert dict(next(types)) == dict(next(types))
+    drawn = discem.load(tmp_path / "model.skops").sample(500, random_state=0)[0].to_pandas()
+    assert set(drawn["always"]) == {"same"}
+    assert (drawn["income"] == drawn["income"].round()).all()
+    assert drawn["written"].str.fullmatch(r"\d{4}-\d\d-\d\d").all()
+    for name in ("income", "took", "zone"):
+        assert drawn[name].min() >= X[name].min()
+        assert drawn[name].max() <= X[name].max()
+
+
+def test_what_is_odd_about_cells_is_known():
+    """Sentinels are filled in, texts of days get days, and whole log-normal numbers are whole."""
+    X = typed_frame()
+    X["age"] = np.where(np.arange(len(X)) % 9, X["byte"] % 40 + 20.0, -999.0)
+    holes = X.assign(
+        written=X["written"].where(X.index > 20),
+        income=X["income"].astype(float).where(X.index > 20),
+    )
+    model = NaiveBayes(loss="nll", max_iter=2).fit(holes, np.arange(len(X)) % 2)
+    for how in ("mean", "mode", "draw"):
+        filled = model.impute(holes, how=how, random_state=0)
+        assert filled["age"].min() >= 20
+        assert filled["written"].str.fullmatch(r"\d{4}-\d\d-\d\d").all()
+        assert filled["income"].between(holes["income"].min(), holes["income"].max()).all()
+        assert how == "mean" or (filled["income"] == filled["income"].round()).all()
+        assert filled["never"].isna().all()
+    dates = model.distribution("day")
+    assert dates.cdf(dates.quantile(0.5)) == pytest.approx(0.5, abs=1e-6)
+    assert dates.cdf(pd.Timestamp("2100-01-01")) == 1.0
+
+
 def test_what_cannot_be_asked(table, model):
     for given in ({"shape": 1.0}, {"town": "moria"}):
         with pytest.raises(InputError, match=r"shape|moria"):
@@ -271,10 +468,22 @@ def test_what_cannot_be_asked(table, model):
         model.distribution("const")
     with pytest.raises(InputError, match="no class"):
         model.sample(y="fir")
+    for ask in (
+        lambda: model.impute(table[0], table[1][:3]),
+        lambda: model.sample(given=[1.0]),
+        lambda: model.sample(y=["ash", "oak"]),
+        lambda: model.next_cell(table[0][:1]),
+        lambda: model.next_cell({}, costs=3),
+        lambda: model.distribution("when").cdf("soon"),
+        lambda: model.distribution("size").quantile([0.1, 0.9]),
+        lambda: model.predict(table[0], reject=1.0),
+    ):
+        with pytest.raises((InputError, OptionError)):
+            ask()
     for options in ({"how": "median"}, {"n_draws": 2}, {"n_draws": 0}):
         with pytest.raises(OptionError):
             model.impute(table[0], **options)
-    with pytest.raises(AttributeError, match="held out"):
+    with pytest.raises(OptionError, match="held out"):
         TableClassifier(**FIXED | {"density": False}).fit(*table).outliers(table[0])
 
 
@@ -319,6 +528,17 @@ def test_streams_know_what_is_usual():
     assert len(model._fitted.usual.scores) <= 3000
 
 
+def test_streams_of_new_levels_know_what_is_usual():
+    """Each batch has towns that none had before."""
+    X, y = made(2000, holes=0.0)
+    X["town"] = [f"{town} {i // 20}" if i % 10 == 0 else town for i, town in enumerate(X["town"])]
+    model = TableClassifier(families=GIVEN, random_state=0)
+    for i in range(0, 2000, 250):
+        model.partial_fit(X[i : i + 250], y[i : i + 250])
+    assert len(model._fitted.usual.scores) == 1000
+    assert 0.02 < model.outliers(made(2000, seed=5, holes=0.0)[0], 0.05).mean() < 0.1
+
+
 @pytest.mark.parametrize("Model", [NaiveBayes, MixtureClassifier])
 def test_every_mixture_of_a_table_answers(Model, table):
     X, y = table
@@ -338,19 +558,8 @@ def test_every_mixture_of_a_table_answers(Model, table):
     assert model.outliers(strange, 0.05, usual)[strange["price"].notna()].mean() > 0.9
     why = model.strangeness(strange, usual).argmax(axis=1)
     assert np.mean(why[strange["price"].notna()] == list(X).index("price")) > 0.9
-    with pytest.raises(AttributeError, match="usual"):
+    with pytest.raises(OptionError, match="usual"):
         model.outliers(X)
-
-
-def test_models_of_arrays_know_outliers():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(600, 3)), np.arange(600) % 2
-    model = GaussianNB(loss="nll").fit(X[:300], y[:300])
-    fresh = rng.normal(size=(2000, 3))
-    assert 0.02 < model.outliers(fresh, 0.05, usual=X[300:]).mean() < 0.1
-    assert model.outliers(fresh + 9.0, 0.05, usual=X[300:]).all()
-    with pytest.raises(OptionError, match="array of numbers"):
-        MixtureClassifier().fit(X, y).impute(X)
 
 
 def test_files(table, model, imputer, tmp_path):

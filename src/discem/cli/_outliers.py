@@ -102,7 +102,7 @@ def _outlying(model: Any, X: Any, rate: float, path: Path) -> Any:
     """Which rows are outliers, if the model can tell."""
     try:
         return model.outliers(X, rate)
-    except AttributeError as error:  # it learnt from a stream, or has no density
+    except OptionError as error:  # it learnt from a stream, or has no density
         raise ModelFileError(f"{path} does not know what is usual: {error}") from error
 
 

@@ -9,19 +9,22 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..exceptions import InputError
+from ..exceptions import InputError, OptionError
 from ..families._distributions import OfLevels
 from ..io.column_kinds import IGNORED
-from ..io.columns import place
+from ..io.columns import Column, place
+from ..io.frames import check_table
+from ..io.tables import Layout
 from ..io.vectors import plain_name
 from ..targets import UNKNOWN
 from . import _input
+from ._by_label import place_of
 from ._distributions import Distribution
 from ._impute import check_how, distribution, draw, impute
 from ._lazy import by_partition
 from ._options import check_whole
 from ._strange import Doubts, Usual, surprises, typical
-from ._tables import Encoded
+from ._tables import NUMBERS, Encoded
 from ._threads import reads
 from ._types import Labels, RandomState, Table
 
@@ -34,9 +37,25 @@ class Answers(Doubts):
 
     classes_: np.ndarray
 
-    def _joint(self) -> MixtureClassifier:
-        """The mixture that is asked."""
-        raise NotImplementedError
+    def _joint(self) -> Any:
+        """The model that is asked."""
+        check_is_fitted(self)
+        return self
+
+    def _layout(self) -> Layout:
+        """What the columns of the model are; those of an array are numbers."""
+        me: Any = self._joint()
+        if hasattr(me, "layout_"):
+            return me.layout_
+        family = me._known_family().name
+        if family not in NUMBERS.values():
+            raise OptionError(f"rows of the family {family!r} have no cells that can be asked for")
+        names = getattr(me, "feature_names_in_", None)
+        columns = [
+            Column(plain_name(name), "gaussian", "given", "number", [])
+            for name in (range(me.n_features_in_) if names is None else names)
+        ]
+        return Layout(columns, names is not None)
 
     # --- cells ------------------------------------------------------------------------------------
 
@@ -72,8 +91,8 @@ class Answers(Doubts):
         table like X, or a list of `n_draws` of them if there is more than one
         """
         check_how(how, n_draws)
-        model, rng = self._joint(), check_random_state(random_state)
-        return impute([model], X, self._allowed(y), how, n_draws, rng)
+        model, rng, table = self._joint(), check_random_state(random_state), check_table(X)
+        return impute([model], X, self._allowed(y, table.n_rows), how, n_draws, rng)
 
     @reads
     def sample(
@@ -101,11 +120,12 @@ class Answers(Doubts):
         y : array of shape (n_samples,)
         """
         model, rng = self._joint(), check_random_state(random_state)
+        if given is None and not hasattr(self._joint(), "layout_"):  # of an array, or of words
+            return super().sample(n_samples, random_state, y=y)  # type: ignore[misc]
         check_whole("n_samples", n_samples)
-        rows = self._given(given or {}).take(np.zeros(n_samples, dtype=np.int64))
-        allowed = None if y is None else self._allowed([y] * n_samples)
-        cells, components = draw([model], rows, allowed, rng)
-        return rows.layout.decode(cells), model.classes_[model._code()[components]]
+        rows = self._given(given).take(np.zeros(n_samples, dtype=np.int64))
+        cells, components = draw([model], rows, self._of_class(y, n_samples), rng)
+        return rows.layout.decode(cells), model.classes_[model.learner_.model.code[components]]
 
     @reads
     def distribution(
@@ -124,50 +144,64 @@ class Answers(Doubts):
         dict from level to probability, or `Distribution`
             The first for categories and flags. The second has `mean`, `std` and ``quantile(q)``.
         """
-        model, cells = self._joint(), dict(given or {})
-        names = [each.name for each in model.layout_.columns]
-        j = self._place_of(column)
-        if names[j] in map(plain_name, cells):
-            raise InputError(f"{place(names[j])} is given, and its distribution is asked for")
-        found = model.layout_.columns[j]
+        j, row = self._place_of(column), self._given(given)
+        found = row.layout.columns[j]
+        if row.there()[0, j]:
+            raise InputError(f"{place(found.name)} is given, and its distribution is asked for")
         if found.family == IGNORED:
-            raise InputError(f"{place(found.name)} is ignored by the model: it {found.why}")
-        allowed = None if y is None else self._allowed([y])
-        answer = distribution([model], self._given(cells), allowed, j)
+            raise InputError(f"{place(found.name)} is ignored by the model ({found.why})")
+        answer = distribution([self._joint()], row, self._of_class(y), j)
         if isinstance(answer, OfLevels):
             return dict(zip(found.levels, answer.p[0].tolist(), strict=True))
         return Distribution(answer, found.kind)
 
-    def _given(self, given: Mapping[Any, Any]) -> Encoded:
+    def _given(self, given: Any) -> Encoded:
         """One row with the given cells, which must be known, and no others."""
-        encoded = self._row(given)
-        names = {plain_name(name): cell for name, cell in given.items()}
+        known = self._known("given", {} if given is None else given)
+        encoded = self._row(known)
         for column, there in zip(encoded.layout.columns, encoded.there()[0], strict=True):
-            known = column.family == IGNORED or there
-            if names.get(column.name) is not None and not known:
+            if column.name in known and not (there or column.family == IGNORED):
                 what = "level" if column.has_levels else "cell"
-                raise InputError(f"{place(column.name)} has no {what} {names[column.name]!r}")
+                raise InputError(f"{place(column.name)} has no {what} {known[column.name]!r}")
         return encoded
 
-    def _row(self, given: Mapping[Any, Any]) -> Encoded:
+    def _known(self, what: str, cells: Any) -> dict[str | int, Any]:
+        """By the names of their columns, cells that are there."""
+        named = self._named(what, cells)
+        return {name: cell for name, cell in named.items() if _is_there(name, cell)}
+
+    def _named(self, what: str, cells: Any) -> dict[str | int, Any]:
+        """A dict, or a row of a frame, by the names of columns as the model has them."""
+        if not hasattr(cells, "items") or hasattr(cells, "columns"):  # a Series has no columns
+            raise InputError(f"{what} is a {type(cells).__name__}: give a dict from column to cell")
+        columns = self._layout().columns
+        return {columns[self._place_of(name)].name: cell for name, cell in cells.items()}
+
+    def _row(self, known: dict[str | int, Any]) -> Encoded:
         """One row with some cells, and no others."""
-        layout = self._joint().layout_
-        row = {layout.columns[self._place_of(name)].name: cell for name, cell in given.items()}
+        layout = self._layout()
         nothing = {column.name: None for column in layout.columns}
-        return Encoded.read(layout.named_by_keys(), [nothing | row])._replace(layout=layout)
+        return Encoded.read(layout.named_by_keys(), [nothing | known])._replace(layout=layout)
 
     def _place_of(self, name: Any) -> int:
-        names = [column.name for column in self._joint().layout_.columns]
+        names = [column.name for column in self._layout().columns]
         if plain_name(name) not in names:
             raise InputError(f"the model has no column {name!r}; there are: {names[:20]}")
         return names.index(plain_name(name))
 
-    def _allowed(self, y: Any) -> np.ndarray | None:
+    def _of_class(self, label: Any, n_rows: int = 1) -> np.ndarray | None:
+        """That rows are of a class, (n, K); None if it is not given."""
+        if label is None:
+            return None
+        classes = self._joint().classes_
+        return np.tile(np.arange(len(classes)) == place_of(classes, label), (n_rows, 1))
+
+    def _allowed(self, y: Any, n_rows: int) -> np.ndarray | None:
         """Which classes each row may have, (n, K)."""
         if y is None:
             return None
         classes = self._joint().classes_
-        y, named = _input.read_y(y, len(y), needed=False)
+        y, named = _input.read_y(y, n_rows, needed=False)
         if named is not None:
             y = _input.spread_over(y, named, classes)
         targets = _input.encode(y, classes)
@@ -202,10 +236,15 @@ class Answers(Doubts):
             0 for missing cells.
         """
         model = self._joint()
-        found = surprises(model, Encoded.read(model.layout_, X))
+        layout = self._layout()
+        found = surprises(model, Encoded.read(layout, X))
         if usual is None:
             return np.nan_to_num(found - self._usual().by_column)
-        return np.nan_to_num(found - typical(surprises(model, Encoded.read(model.layout_, usual))))
+        return np.nan_to_num(found - typical(surprises(model, Encoded.read(layout, usual))))
+
+
+def _is_there(name: Any, cell: Any) -> bool:
+    return not check_table([{name: cell}]).content(0).missing[0]
 
 
 class DensityAnswers(Answers):
@@ -221,7 +260,7 @@ class DensityAnswers(Answers):
     def _usual(self) -> Usual:
         check_is_fitted(self)
         if self._fitted.usual is None:
-            raise AttributeError("nothing was held out: use fit or more batches, with density=True")
+            raise OptionError("nothing was held out: use fit or more batches, with density=True")
         return self._fitted.usual
 
     @by_partition()

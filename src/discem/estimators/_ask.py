@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from .._checks import NUMBER
 from ..exceptions import OptionError
 from ..families._distributions import OfColumn, OfLevels
 from ..io.column_kinds import IGNORED
-from ..io.frames import check_table
-from ..io.vectors import plain_name
-from ._answers import DensityAnswers
+from ._answers import Answers
 from ._impute import distributions, restored
+from ._tables import Encoded
 from ._threads import reads
 from ._types import Table
 
@@ -20,8 +20,16 @@ _LEVELS = 32  # of a column, the most probable ones
 _QUANTILES = 9  # of a column of numbers
 
 
-class Asks(DensityAnswers):
+class Asks(Answers):
     """Questions for more cells."""
+
+    def _rows_of(self, known: list[dict[str | int, Any]]) -> Any:
+        """Rows of some cells, as `predict_log_proba` takes them."""
+        return Encoded.read(self._layout().named_by_keys(), known)
+
+    def _share_seen(self, j: int) -> float:
+        """The share of rows of the training that had a cell of a column, as far as is known."""
+        return 1.0
 
     @reads
     def next_cell(self, row: Table, costs: Any = None) -> Any:
@@ -43,10 +51,9 @@ class Asks(DensityAnswers):
             None where nothing more is to be learnt.
         """
         gains = self.expected_gains(row)
-        given = {plain_name(name): cost for name, cost in (costs or {}).items()}
+        given = self._named("costs", {} if costs is None else costs)
         for name, cost in given.items():
-            self._place_of(name)
-            if not cost > 0:
+            if not (isinstance(cost, NUMBER) and cost > 0):
                 raise OptionError(f"costs: that of {name!r} is {cost!r}, and must be above 0")
         by_cost = {name: gain / given.get(name, 1.0) for name, gain in gains.items()}
         best = max(by_cost, key=by_cost.__getitem__, default=None)
@@ -67,32 +74,28 @@ class Asks(DensityAnswers):
         -------
         dict from column to float
         """
-        known = {name: cell for name, cell in dict(row).items() if _is_there(cell)}
-        encoded, asked = self._row(known), {*map(plain_name, known)}
+        known = self._known("row", row)
+        encoded = self._row(known)
         columns = encoded.layout.columns
         lacking = [
             j
             for j, column in enumerate(columns)
-            if column.family != IGNORED and column.name not in asked
+            if column.family != IGNORED and column.name not in known
         ]
         rows, shares, places = [known], [1.0], [-1]
         answers = distributions([self._joint()], encoded, None, lacking)
         for j, answer in zip(lacking, answers, strict=True):
             values, p = _values(answer)
-            seen = 1.0 if self._fitted.seen is None else self._fitted.seen[j]
-            for cell, share in zip(restored(columns[j], values, "mode"), seen * p, strict=True):
+            p = self._share_seen(j) * p
+            for cell, share in zip(restored(columns[j], values, "mode"), p, strict=True):
                 rows.append(known | {columns[j].name: cell})
                 shares.append(share)
                 places.append(j)
         me: Any = self
-        log_p = me.predict_log_proba(rows)
+        log_p = me.predict_log_proba(self._rows_of(rows))
         divergence = (np.exp(log_p) * (log_p - log_p[0])).sum(axis=1)
         gains = np.bincount(np.array(places) + 1, shares * divergence, len(columns) + 1)[1:]
         return {columns[j].name: float(gains[j]) for j in lacking}
-
-
-def _is_there(cell: Any) -> bool:
-    return not check_table([{"cell": cell}]).content(0).missing[0]
 
 
 def _values(answer: OfColumn) -> tuple[np.ndarray, np.ndarray]:

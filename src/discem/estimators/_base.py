@@ -45,6 +45,7 @@ from ._pieces import Pieces, spreads
 from ._runs import LabelRuns
 from ._shift import LabelShift
 from ._streams import Streams
+from ._tables import Encoded
 from ._threads import lent, writes
 from ._types import (
     Auto,
@@ -105,6 +106,8 @@ class GenerativeClassifier(Streams, BaseEstimator):
 
         `fresh` says that there is no model yet, `grows` that X may have more columns than it has.
         """
+        if isinstance(X, Encoded):
+            return X.cells.numbers, {}
         return read_X(self, X, family.accepts, fresh or grows)
 
     def _view(self, X, family: Family) -> Any:

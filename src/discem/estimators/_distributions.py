@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..exceptions import OptionError
+from ..exceptions import InputError
 from ..families._distributions import OfCounts, OfNumbers
-from ..io.cells import as_times
+from ..io.cells import as_times, read_objects, shown
+from ._options import check_share
 
 
 class Distribution:
@@ -42,13 +43,15 @@ class Distribution:
 
     def quantile(self, q: float) -> Any:
         """The least value that a share q does not exceed."""
-        if not 0.0 < q < 1.0:
-            raise OptionError(f"q={q!r} must be between 0 and 1")
+        check_share("q", q)
         return self._cell(self._answer.quantile(q))
 
-    def cdf(self, x: float) -> float:
-        """p(cell <= x), of numbers; of dates, x is in days since 1970-01-01."""
-        return float(self._answer.cdf(np.array([x], dtype=np.float64))[0])
+    def cdf(self, x: Any) -> float:
+        """p(cell <= x), of a number, date or duration; of dates, x may be days since 1970-01-01."""
+        content = read_objects([x], "x")
+        if content.kind not in (self._kind, "number") or content.missing[0]:
+            raise InputError(f"x={shown(x)} must be as the cells of the column: {self._kind}s")
+        return float(self._answer.cdf(content.numbers())[0])
 
     def __repr__(self) -> str:
         return f"Distribution(mean={self.mean}, std={self.std})"

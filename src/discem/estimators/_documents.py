@@ -76,13 +76,13 @@ class DocumentModel(ClassifierPreset):
 
     @by_partition(dtype=lambda model: model.classes_.dtype)
     @reads
-    def predict(self, X: Table) -> np.ndarray:
-        """The most probable class of each document."""
+    def predict(self, X: Table, reject: float | None = None, usual: Any = None) -> np.ndarray:
+        """The most probable class of each document, or None; see `MultinomialNB.predict`."""
         rows = self._rows(X)
         found, silent = self.model_.predict(rows), _silent(rows)
         if len(silent):
             found[silent] = self.classes_[self.model_.class_frequency_.argmax()]
-        return found
+        return self._or_none(found, X, reject, usual)
 
     @by_partition(n_classes)
     @reads
@@ -189,9 +189,9 @@ class DocumentModel(ClassifierPreset):
 
     @reads
     def sample(
-        self, n_samples: int = 1, random_state: RandomState = None
+        self, n_samples: int = 1, random_state: RandomState = None, *, y: Label = None
     ) -> tuple[Any, np.ndarray]:
-        """Draw documents, as lists of words, and labels.
+        """Draw documents, as lists of words, and labels; with `y`, documents of this class.
 
         Words are drawn from ``p(word | class)`` of the weighted words: rare words are as frequent
         as their weights make them.
@@ -206,7 +206,7 @@ class DocumentModel(ClassifierPreset):
             raise OptionError("n_features: words that are hashed cannot be drawn")
         if not self.model_.mean_length_ < _LONGEST:
             raise InputError("documents so long cannot be drawn word by word")
-        counts, y = self.model_.sample(n_samples, random_state)
+        counts, y = self.model_.sample(n_samples, random_state, y=y)
         words = np.array(list(self.vocabulary_), dtype=object)
         return [np.repeat(words, row.astype(int)).tolist() for row in counts], y
 

@@ -40,12 +40,15 @@ def impute(
     With several models, distributions are averaged. `allowed` says which classes each row may
     have, (n, K); None: any.
     """
-    table, layout = check_table(X), models[0].layout_
+    table, layout = check_table(X), models[0]._layout()
     cells = layout.encode(table)
     masks = {}
     for column in layout.columns:
+        if column.of_kind is None and not column.is_constant:
+            continue  # nothing is known of it
         if column.name in table.names:
-            masks[column.name] = table.content(table.names.index(column.name)).missing
+            content = table.content(table.names.index(column.name))
+            masks[column.name] = column.read(content).missing
         elif table.backend == "dicts":
             masks[column.name] = np.ones(table.n_rows, dtype=bool)
     masks = {name: mask for name, mask in masks.items() if mask.any()}
@@ -56,7 +59,7 @@ def impute(
         values = _values(models, encoded.take(rows), _some(allowed, rows), how, rng, masks)
         filling = {}
         for column, found in zip(layout.columns, values, strict=True):
-            if column.name in masks and found is not None:
+            if column.name in masks:
                 mask = masks[column.name]
                 filling[column.name] = Filling(mask, found[mask[rows]])
         tables.append(filled(X, filling))
@@ -85,7 +88,7 @@ def distributions(
     models: Sequence[Any], encoded: Encoded, allowed: np.ndarray | None, columns: Sequence[int]
 ) -> list[OfColumn]:
     """Those of some columns, each given the cells that rows have."""
-    answers = [given(m.learner_.model, encoded.view(), allowed) for m in models]
+    answers = [_given(m, encoded, allowed) for m in models]
     return [distribution_of(encoded.layout, answers, j) for j in columns]
 
 
@@ -103,50 +106,46 @@ def _answers(
     step = max(_AT_ONCE // size, 16)
     for first in range(0, n, step):
         some = slice(first, min(first + step, n))
-        view = encoded.take(some).view()
-        yield some, [given(m.learner_.model, view, _some(allowed, some)) for m in models]
+        rows, own = encoded.take(some), _some(allowed, some)
+        yield some, [_given(m, rows, own) for m in models]
+
+
+def _given(model: Any, encoded: Encoded, allowed: np.ndarray | None) -> Given:
+    """What a model says of rows, be classes as frequent as they were in training or not."""
+    log_odds = model._normalized_shift()[None]
+    if allowed is not None:
+        log_odds = np.where(allowed, log_odds, -np.inf)
+    return given(model.learner_.model, model._rows(encoded), log_odds)
 
 
 def _values(
     models: Sequence[Any], encoded: Encoded, allowed: np.ndarray | None, how: str, rng: Any,
     wanted: Container[Any],
-) -> list[np.ndarray | None]:  # fmt: skip
-    """What to put into each of the `wanted` columns, by row; None: nothing is known of it."""
+) -> list[np.ndarray]:  # fmt: skip
+    """What to put into each of the `wanted` columns, by row."""
     layout, n = encoded.layout, encoded.shape[0]
     columns = layout.columns
     if how == "draw":
         cells, _ = draw(models, encoded, allowed, rng) if n else (encoded.cells, None)
-        return [
-            _constant(column, n) if column.family == IGNORED else values
-            for column, values in zip(columns, layout.values(cells), strict=True)
-        ]
+        return layout.values(cells)
     found: list[list[np.ndarray]] = [[] for _ in columns]
     for _, answers in _answers(models, encoded, allowed):
         for j, column in enumerate(columns):
             if column.family != IGNORED and column.name in wanted:
                 found[j].append(getattr(distribution_of(layout, answers, j), how)())
     return [
-        restored(column, np.concatenate(parts), how) if parts else _constant(column, n)
+        restored(column, np.concatenate(parts), how) if parts else column.constant(n)
         for column, parts in zip(columns, found, strict=True)
     ]
-
-
-def _constant(column: Column, n: int) -> np.ndarray | None:
-    """The only cell that a column ever had."""
-    if not column.span or column.span[0] != column.span[1]:
-        return None
-    if isinstance(column.span[0], float):
-        return restored(column, np.full(n, column.span[0]), "mean")
-    return np.full(n, column.span[0], dtype=object)
 
 
 def restored(column: Column, values: np.ndarray, how: str) -> np.ndarray:
     """Codes and numbers as cells of a column."""
     if column.has_levels and not (how == "mean" and column.counts_as_number):
         return column.as_written(column.decode((values,), len(values)))
-    if how == "mode" and column.whole:
-        values = np.rint(values)
     times = column.kind in ("date", "duration")
+    if column.whole and (how == "mode" or (times and column.written)):  # texts of days have no time
+        values = np.rint(values)
     return column.as_written(as_times(values, column.kind) if times else values)
 
 

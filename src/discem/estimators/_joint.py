@@ -19,15 +19,15 @@ from ..io.tables import Layout
 from ..targets import UNKNOWN
 from ..training import Learner
 from . import _input
-from ._by_label import by_label, lacking, some_of
+from ._by_label import by_label, lacking, place_of, some_of
 from ._lazy import by_partition, n_classes
-from ._options import Named
+from ._options import Named, check_whole
 from ._plots import Plots
 from ._runs import LabelRuns
 from ._shift import Adapts
 from ._strange import Doubts
 from ._threads import Shared, reads, writes
-from ._types import Labels, RandomState, Table, Weights
+from ._types import Label, Labels, RandomState, Table, Weights
 
 LEAST = -29.5  # ln p(y | x): no rows can tell that a class is less probable
 
@@ -97,10 +97,23 @@ class Joint(Adapts, Doubts, Plots, Named, Shared, _input.Classifier):
 
     @by_partition(dtype=lambda model: model.classes_.dtype)
     @reads
-    def predict(self, X: Table) -> np.ndarray:
-        """The most probable class of each row; of a collection of dask, such a collection."""
+    def predict(self, X: Table, reject: float | None = None, usual: Any = None) -> np.ndarray:
+        """The most probable class of each row; of a collection of dask, such a collection.
+
+        Parameters
+        ----------
+        X : rows
+        reject : float, optional
+            Answer None for rows that are `outliers` at this rate.
+        usual : like X, optional
+            See `outliers`.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
         best = (self._scores(X) * self.temperature_ + self._prior_shift).argmax(axis=1)
-        return self.classes_[best]
+        return self._or_none(self.classes_[best], X, reject, usual)
 
     @by_partition(n_classes)
     @reads
@@ -231,14 +244,16 @@ class Joint(Adapts, Doubts, Plots, Named, Shared, _input.Classifier):
 
     @reads
     def sample(
-        self, n_samples: int = 1, random_state: RandomState = None
+        self, n_samples: int = 1, random_state: RandomState = None, *, y: Label = None
     ) -> tuple[Any, np.ndarray]:
         """Draw rows and labels from the joint.
 
         Parameters
         ----------
-        n_samples : int
-        random_state : int, RandomState or None
+        n_samples : int, default=1
+        random_state : int, RandomState or None, default=None
+        y : label, optional
+            Draw rows of this class.
 
         Returns
         -------
@@ -246,8 +261,11 @@ class Joint(Adapts, Doubts, Plots, Named, Shared, _input.Classifier):
         y : array of shape (n_samples,)
         """
         check_is_fitted(self)
-        rng = check_random_state(random_state)
-        codes = rng.choice(len(self.classes_), size=n_samples, p=self.class_prior_)
+        check_whole("n_samples", n_samples)
+        rng, own = check_random_state(random_state), self.class_prior_
+        if y is not None:
+            own = np.eye(len(own))[place_of(self.classes_, y)]
+        codes = rng.choice(len(own), size=n_samples, p=own)
         return self._draw(codes, rng), self.classes_[codes]
 
     def _draw(self, codes: np.ndarray, rng) -> Any:

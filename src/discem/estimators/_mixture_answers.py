@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..exceptions import OptionError
 from ..families import family_of, gaussian, normal
 from ..families._counts import log_probabilities
-from ._answers import Answers
+from ._ask import Asks
 from ._components import joint_scores
 from ._explain import ExplainsRows
 from ._joint import Joint
@@ -20,7 +20,7 @@ from ._threads import reads
 from ._types import Table
 
 
-class MixtureAnswers(Answers, ExplainsRows, Joint):
+class MixtureAnswers(Asks, ExplainsRows, Joint):
     """Questions to the components of a mixture."""
 
     @by_partition(lambda model: int(model.n_components_.sum()))
@@ -41,23 +41,6 @@ class MixtureAnswers(Answers, ExplainsRows, Joint):
         """The most probable component of each row, by its place in `weights_`."""
         return self.responsibilities(X).argmax(axis=1)
 
-    def _joint(self):
-        check_is_fitted(self)
-        if not hasattr(self, "layout_"):
-            raise OptionError(
-                "the model was fitted to an array of numbers, whose cells cannot be asked for: fit "
-                'it to a data frame, or with families="auto" and dicts'
-            )
-        return self
-
-    @reads
-    def sample(self, n_samples=1, random_state=None, *, y=None, given=None):
-        if y is None and given is None:
-            return Joint.sample(self, n_samples, random_state)
-        return super().sample(n_samples, random_state, y=y, given=given)
-
-    sample.__doc__ = Answers.sample.__doc__
-
     def _code(self) -> np.ndarray:
         """The class of each component, by its place."""
         return np.repeat(np.arange(len(self.classes_)), self.n_components_)
@@ -69,10 +52,7 @@ class MixtureAnswers(Answers, ExplainsRows, Joint):
             first, last = model.first[k : k + 2]
             own = codes == k
             drawn[own] = first + rng.choice(last - first, size=own.sum(), p=weights[first:last])
-        rows = super()._draw(drawn, rng)
-        if not hasattr(self, "layout_"):
-            return rows
-        return self.layout_.decode(self.layout_.cells(rows))
+        return super()._draw(drawn, rng)
 
     def _single_columns(self, rows):
         if not hasattr(self, "layout_"):

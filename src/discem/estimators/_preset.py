@@ -13,6 +13,7 @@ from ._choice import Chooser, check_choice
 from ._options import Named, of
 from ._plots import Plots
 from ._shift import Adapts
+from ._strange import Doubts
 from ._threads import Shared, lent, writes
 from ._types import BaseEstimator, Callback
 
@@ -78,7 +79,7 @@ class Preset(Named, Shared, BaseEstimator):
     n_iter_ = of("model_.n_iter_")
 
 
-class ClassifierPreset(Adapts, Plots, _input.Classifier, Preset):
+class ClassifierPreset(Adapts, Doubts, Plots, _input.Classifier, Preset):
     """One whose model is a classifier."""
 
     def _check_chosen(self) -> None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 
 from .._checks import check_array, demand
 from .._kinds import savable
+from ..exceptions import OptionError
 from ._options import check_share
 from ._tables import Encoded, without_each
 from ._threads import reads
@@ -61,18 +61,20 @@ class Usual:
     def in_passing(cls, known: Usual | None, density: Any, rows: Encoded) -> Usual | None:
         """Look at rows of a stream before the density learns from them.
 
-        When many have been seen, those that were seen first give way.
+        Those that were seen first give way, for the density knew little then.
         """
-        if not density.__sklearn_is_fitted__() or rows.layout is not density.layout_:
-            return known  # it knows nothing yet, or not all levels
+        if not density.__sklearn_is_fitted__():
+            return known  # it knows nothing yet
+        rows = rows.as_before(density.layout_)
         scores, n = density.score_samples(rows), rows.shape[0]
         some = rows.take(slice(max(_CELLS_OF_A_BATCH // rows.shape[1] ** 2, 1)))
         cells = surprises(density, some)
         counts = (~np.isnan(cells)).sum(axis=0)
         by_column = typical(cells)
         if known is not None:
-            left = max(_RECENT - n, 0)
-            rng = np.random.RandomState(int(density._seen) % 2**31)
+            seen = int(density._seen)
+            left = max(min(_RECENT, (seen + n) // 2) - n, 0)
+            rng = np.random.RandomState(seen % 2**31)
             before = rng.permutation(known.scores)[:left]
             scores = np.concatenate([before, scores[-_RECENT:]])
             fresh = np.where(counts > 0, counts / (counts + _STEADY), 0.0)
@@ -96,13 +98,12 @@ class Usual:
 
 def surprises(density: Any, rows: Encoded) -> np.ndarray:
     """-ln p(cell | the other cells of the row), (rows, columns); NaN for missing cells."""
-    model, found = density.learner_.model, [np.empty((0, rows.shape[1]))]
+    found = [np.empty((0, rows.shape[1]))]
     step = max(_AT_ONCE // (rows.shape[1] + 1), 1)
     for first in range(0, rows.shape[0], step):
         some = rows.take(slice(first, first + step))
         views, there = without_each(some)
-        scores = logsumexp(density._engine().score(model, views.view()), axis=1)
-        scores = scores.reshape(rows.shape[1] + 1, -1).T
+        scores = density.score_samples(views).reshape(rows.shape[1] + 1, -1).T
         found.append(np.where(there, scores[:, :-1] - scores[:, -1:], np.nan))
     return np.concatenate(found)
 
@@ -118,7 +119,14 @@ class Doubts:
 
     def _usual(self) -> Usual:
         """What the model says of rows that it was not trained on."""
-        raise AttributeError("nothing was held out: give `usual` rows that were not trained on")
+        raise OptionError("nothing was held out: give `usual` rows that were not trained on")
+
+    def _or_none(self, found: np.ndarray, X: Any, reject: float | None, usual: Any) -> np.ndarray:
+        """What was predicted, and None for `outliers` at a rate of `reject`, if it is given."""
+        if reject is None:
+            return found
+        check_share("reject", reject)
+        return np.where(self.outliers(X, reject, usual), np.array(None), found)
 
     @reads
     def outliers(self, X: Any, rate: float = 0.01, usual: Any = None) -> np.ndarray:

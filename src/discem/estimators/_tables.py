@@ -72,6 +72,12 @@ class Encoded(NamedTuple):
             n = self.shape[0]
             raise InputError(f"no column varies in a table of n_samples = {n}: it teaches nothing")
 
+    def as_before(self, layout: Layout) -> Encoded:
+        """For a model of fewer levels, the first of those of the rows: others are missing."""
+        numbers, codes, *rest = self.cells
+        known = np.where(codes < layout.n_levels, codes, np.int32(-1))
+        return Encoded(Cells((numbers, known, *rest)), layout)
+
     def there(self) -> np.ndarray:
         """Which cells are there, (rows, columns)."""
         there = np.zeros(self.shape, dtype=bool)

@@ -197,7 +197,7 @@ class MixtureClassifier(MixtureAnswers, GenerativeClassifier):
 
     def _read(self, X, family, fresh, grows=False):
         X = self._encoded(X, fresh, False)
-        if not isinstance(X, Encoded):
+        if not (isinstance(X, Encoded) and (fresh or hasattr(self, "layout_"))):
             return super()._read(X, family, fresh, grows)
         found = {"layout_": X.layout, "n_features_in_": X.shape[1]}
         if X.layout.named:

@@ -17,6 +17,7 @@ from ..losses import NLL, Blend, Hinge, resolve_loss
 from ..priors import Dirichlet
 from ..schedules import Schedule, by_row, constant, power
 from ..targets import Targets
+from ._ask import Asks
 from ._base import GenerativeClassifier
 from ._batch import Batch
 from ._choice import (
@@ -68,7 +69,7 @@ class FamilyClassifier(GenerativeClassifier):
 @savable
 @documented
 @with_options
-class GaussianNB(ExplainsRows, FamilyClassifier):
+class GaussianNB(Asks, ExplainsRows, FamilyClassifier):
     """Gaussian naive Bayes, trained under NLL, NCLL or hinge.
 
     p(x | y) is a product of normal distributions, one per feature and class. NaN is a missing

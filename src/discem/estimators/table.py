@@ -528,24 +528,17 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
 
     @by_partition(dtype=lambda model: model.classes_.dtype)
     @reads
-    def predict(self, X: Table, reject: float | None = None) -> np.ndarray:
-        """The most probable class of each row.
-
-        Parameters
-        ----------
-        X : table
-        reject : float, optional
-            Answer None for rows that `outliers(X, rate=reject)` are.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+    def predict(self, X: Table, reject: float | None = None, usual: Any = None) -> np.ndarray:
+        """The most probable class of each row, or None; see `MixtureClassifier.predict`."""
         check_is_fitted(self)
-        found: Any = self.classes_[self.predict_log_proba(X).argmax(axis=1)]
-        if reject is None:
-            return found
-        return np.where(self.outliers(X, reject), np.array(None), found)
+        found = self.classes_[self.predict_log_proba(X).argmax(axis=1)]
+        return self._or_none(found, X, reject, usual)
+
+    def _rows_of(self, known):
+        return known  # its members do not all read them alike
+
+    def _share_seen(self, j):
+        return 1.0 if self._fitted.seen is None else float(self._fitted.seen[j])
 
     @by_partition(n_classes)
     @reads
@@ -610,7 +603,8 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
     @writes
     def set_class_prior(self, class_prior: Any) -> Self:
         check_is_fitted(self)
-        for model, _ in self._fitted.members:
+        models = [model for model, _ in self._fitted.members]
+        for model in models if self._fitted.density is None else [*models, self.density_]:
             model.set_class_prior(class_prior)
         return self
 

@@ -11,6 +11,7 @@ from ..io.columns import Column
 
 _CLIMBS = 20  # steps towards a mode
 _HALVINGS = 60  # of the range, for a quantile
+_FAR = 40.0  # standard deviations, beyond which nothing is
 _WIDEST = 700.0  # of a logarithm whose exp is a number
 
 
@@ -85,7 +86,15 @@ class OfNumbers(NamedTuple):
 
     def quantile(self, q: float) -> np.ndarray:
         """The least x with p(cell <= x) >= q."""
-        return _bisected(self.cdf, q, self.low, self.high, len(self.shares))
+        return _bisected(self.cdf, q, *self._ends(), len(self.shares))
+
+    def _ends(self) -> tuple[Any, Any]:
+        """Between which numbers all cells are: the range that was seen, where it is known."""
+        if self.low > -np.inf:
+            return self.low, self.high
+        far = _FAR * np.sqrt(self.variance)
+        low, high = (self.centre - far).min(axis=1), (self.centre + far).max(axis=1)
+        return (np.zeros_like(low) if self.log else low), self._raw(high)
 
     def _weights(self) -> np.ndarray:
         return self.shares if self.positive is None else self.shares * self.positive

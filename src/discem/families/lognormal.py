@@ -66,6 +66,7 @@ class LogNormalColumn(ColumnKind):
     slots: ClassVar[tuple[Slot, ...]] = (NUMBER,)
     turn = 50
     takes = "numbers above 0"
+    rounds = True
 
     def recognise(self, sample):
         values = sample.values

@@ -87,6 +87,7 @@ class ColumnKind:
     takes: ClassVar[str] = "numbers"  # in words
     has_levels: ClassVar[bool] = False  # whether cells are levels, text or not
     grows: ClassVar[bool] = True  # .. and whether later rows of a stream may bring new ones
+    rounds: ClassVar[bool] = False  # whether `join` of what was split is off by rounding
 
     # --- which columns ----------------------------------------------------------------------------
 

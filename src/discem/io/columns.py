@@ -33,6 +33,7 @@ from .level_codes import LevelCodes
 from .written import Written, is_known, written
 
 _SENTINELS = (-99.0, -999.0, -9999.0, -99999.0, 999.0, 9999.0, 99999.0, 999999.0)
+_ROUNDED = 1e-12  # of a number, that a logarithm and back may move it by
 _FAR = 3.0  # times the range of all others, and their distance from 0
 _OTHERS = 20  # cells that are needed to tell
 
@@ -52,6 +53,7 @@ class Column:
     whole: bool = False  # whether these were whole numbers, or whole days
     written: list[str] = field(default_factory=list)  # of texts: the fields of `Written`
     sentinels: list[float] = field(default_factory=list)  # numbers that stand for missing cells
+    dtype: list[Any] = field(default_factory=list)  # of a data frame: its type, see `dtype_of`
 
     @classmethod
     def learn(cls, name: str | int, content: Content, family: str, rare: int) -> Column:
@@ -162,14 +164,35 @@ class Column:
         """The cells as they were: floats, times, or objects of which None is missing."""
         kind = self.of_kind
         if kind is None:
-            return np.full(n_rows, np.nan)
+            return self.constant(n_rows)
         if not kind.has_levels:
             values = kind.join(parts)
+            values = self._settled(values) if kind.rounds else values
         elif self.is_text or self.kind == "bool" or self._codes.is_exact:
             return np.array([*self.levels, None], dtype=object)[parts[0]]
         else:
             values = np.array([*self.levels, np.nan], dtype=np.float64)[parts[0]]
         return as_times(values, self.kind) if self.kind in ("date", "duration") else values
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all cells of the first rows were the same."""
+        return bool(self.span) and self.span[0] == self.span[1]
+
+    def constant(self, n_rows: int) -> np.ndarray:
+        """The only cell that there ever was, in all rows; if there were others, none."""
+        only = self.span[0] if self.is_constant else np.nan
+        if isinstance(only, str) or (self.kind == "bool" and self.is_constant):
+            cell = only if isinstance(only, str) else bool(only)
+            return np.full(n_rows, cell, dtype=object)
+        values = np.full(n_rows, only, dtype=np.float64)
+        return as_times(values, self.kind) if self.kind in ("date", "duration") else values
+
+    def _settled(self, values: np.ndarray) -> np.ndarray:
+        """Whole numbers, and the ends of the range, where rounding has moved numbers off them."""
+        for exact in (np.rint(values) if self.whole else values, *self.span):
+            values = np.where(abs(values - exact) <= _ROUNDED * abs(exact), exact, values)
+        return values
 
     def within(self, part: np.ndarray) -> np.ndarray:
         """Numbers drawn for a slot, moved to where the cells of the column were."""
@@ -231,6 +254,8 @@ class Column:
         demand(isinstance(self.holes, bool), f"{what} has no word on missing cells")
         demand(isinstance(levels, list), f"{what} has no levels")
         demand(isinstance(self.whole, bool), f"{what} has no word on whole numbers")
+        named = isinstance(self.dtype, list) and (not self.dtype or isinstance(self.dtype[0], str))
+        demand(named, f"{what} is of no type")
         self._check_span(what)
         self._check_texts(what)
         if not self.has_levels:

@@ -22,6 +22,7 @@ from .cells import (
     refusal,
     shown,
 )
+from .dtypes import dtype_of
 from .vectors import plain_name, unmasked
 
 BACKENDS = ("pandas", "polars", "pyarrow", "array", "dicts")
@@ -56,6 +57,10 @@ class Table:
         if len(set(self.names)) < len(self.names):
             ((name, _),) = Counter(self.names).most_common(1)
             raise InputError(f"X has two columns of the name {name!r}")
+
+    def dtype(self, column: int) -> list[Any]:
+        """The type of a column of a data frame, see `dtype_of`."""
+        return dtype_of(self.backend, self._find(column))
 
     def content(self, column: int) -> Content:
         """What a column holds."""

@@ -10,10 +10,19 @@ from typing import Any
 import numpy as np
 
 from ..exceptions import InputError, MissingExtraError
+from .dtypes import typed
 
 
-def make_table(backend: str, names: Sequence[str | int], columns: Sequence[np.ndarray]) -> Any:
-    """A table like those of a backend; columns hold floats, times, or objects, None missing."""
+def make_table(
+    backend: str,
+    names: Sequence[str | int],
+    columns: Sequence[np.ndarray],
+    dtypes: Iterable[list[Any]] | None = None,
+) -> Any:
+    """A table like those of a backend; columns hold floats, times, or objects, None missing.
+
+    Columns of data frames get their `dtypes`, as `dtype_of` tells them, where they are given.
+    """
     if backend == "array" and all(column.dtype == np.float64 for column in columns):
         return np.column_stack(columns)
     if backend == "array":
@@ -32,15 +41,19 @@ def make_table(backend: str, names: Sequence[str | int], columns: Sequence[np.nd
             f"the table to be made is one of {backend}, as that of the fit: pip install {backend}"
         ) from error
     try:
+        make = {"pandas": _as_pandas, "polars": _as_polars, "pyarrow": _as_arrow}[backend]
+        made = [make(library, column) for column in columns]
+        if dtypes is not None:
+            made = [typed(backend, *pair) for pair in zip(made, dtypes, strict=True)]
         if backend == "pandas":
-            table = library.DataFrame({j: _as_pandas(library, c) for j, c in enumerate(columns)})
+            table = library.DataFrame(dict(enumerate(made)))
             table.columns = library.Index(names, dtype=None if are_texts(names) else object)
             return table
         texts = list(map(str, names))
         if backend == "polars":
-            pairs = zip(texts, columns, strict=True)
-            return library.DataFrame([_as_polars(library, *pair) for pair in pairs])
-        return library.table([_as_arrow(library, column) for column in columns], names=texts)
+            pairs = zip(texts, made, strict=True)
+            return library.DataFrame([column.alias(name) for name, column in pairs])
+        return library.table(made, names=texts)
     except (OverflowError, TypeError, ValueError) as error:  # one that came later, of another kind
         raise InputError(f"a cell or name has no place in a table of {backend}: {error}") from error
 
@@ -70,13 +83,11 @@ def _as_pandas(pd: Any, column: np.ndarray) -> Any:
     return pd.Series(cells, dtype=dtypes.get(kinds.pop()) if len(kinds) == 1 else None)
 
 
-def _as_polars(pl: Any, name: str, column: np.ndarray) -> Any:
+def _as_polars(pl: Any, column: np.ndarray) -> Any:
     if column.dtype != object:
-        return pl.Series(name, column, nan_to_null=True)
+        return pl.Series(column, nan_to_null=True)
     cells = column.tolist()
-    return pl.Series(
-        name, cells, dtype=_holding(cells, ("Int64", "UInt64", "Int128", "UInt128"), pl)
-    )
+    return pl.Series(cells, dtype=_holding(cells, ("Int64", "UInt64", "Int128", "UInt128"), pl))
 
 
 def _as_arrow(pa: Any, column: np.ndarray) -> Any:

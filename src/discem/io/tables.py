@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -155,9 +155,10 @@ class Layout:
         columns = []
         for j, (name, family) in enumerate(_given(families, table.names).items()):
             if family == IGNORED:  # and not looked at
-                columns.append(Column(name, family, "given", "number", []))
+                column = Column(name, family, "given", "number", [])
             else:
-                columns.append(Column.learn(name, table.content(j), family, rare))
+                column = Column.learn(name, table.content(j), family, rare)
+            columns.append(replace(column, dtype=table.dtype(j)))
         return cls(columns, table.named, informative, table.backend)
 
     def completed(self, seen: LevelsSeen, rare: int = 2) -> Layout:
@@ -292,9 +293,10 @@ class Layout:
             )
         return cells
 
-    def cells(self, arrays: Iterable[np.ndarray]) -> Cells:
-        """Arrays by part, as they were drawn."""
-        pairs = zip(self.parts, arrays, strict=True)
+    def cells(self, arrays: Sequence[np.ndarray]) -> Cells:
+        """Arrays by part, as they were drawn; models of arrays have no part but the first."""
+        rest = (part.empty(len(arrays[0])) for part in self.parts[len(arrays) :])
+        pairs = zip(self.parts, (*arrays, *rest), strict=True)
         return Cells(a.astype(np.int32) if part.is_code else a for part, a in pairs)
 
     def _sources(self, table: Table) -> list[int | None]:
@@ -356,12 +358,12 @@ class Layout:
         return [(kind, own[0][0], [place for _, place in own]) for kind, own in kinds]
 
     def decode(self, cells: Cells) -> Any:
-        """A table like the one that was learnt from; ignored columns have no cells.
+        """A table like the one that was learnt from, of columns of its types.
 
-        Dates are those of UTC, whole numbers are floats.
+        Of ignored columns, those that never vary have their only cell, and others none.
         """
-        names = [column.name for column in self.columns]
-        return make_table(self.backend, names, self.values(cells))
+        names, dtypes = zip(*((column.name, column.dtype) for column in self.columns), strict=True)
+        return make_table(self.backend, names, self.values(cells), dtypes)
 
     def values(self, cells: Cells) -> list[np.ndarray]:
         """The cells of each column as they were, see `Column.decode`."""

@@ -27,11 +27,12 @@ class Given(NamedTuple):
         return codes, *(block.drawn(codes, rng) for block in self.blocks)
 
 
-def given(model: Any, rows: Any, allowed: np.ndarray | None = None) -> Given:
-    """What a model says of rows whose class is one of those `allowed`, (n, K); None: any."""
-    joint = np.array(model.joint(model.read(rows)))
-    if allowed is not None:
-        joint = np.where(allowed[:, model.code], joint, -np.inf)
+def given(model: Any, rows: Any, log_odds: np.ndarray) -> Given:
+    """What a model says of rows of which more is known than their cells.
+
+    ``log_odds``, (n or 1, K), adds it to the score of each class: -inf if it cannot be this one.
+    """
+    joint = np.asarray(model.joint(model.read(rows))) + log_odds[:, model.code]
     joint -= joint.max(axis=1, keepdims=True)
     shares = np.exp(joint)
     shares /= shares.sum(axis=1, keepdims=True)

@@ -24,6 +24,7 @@ from discem.estimators._choice import (
 )
 from discem.estimators._folds import Split, splits
 from discem.exceptions import OptionError
+from discem.progress import Choosing
 
 LABELS = np.array(["ash", "birch", "cedar"])
 
@@ -276,6 +277,18 @@ def test_progress_is_told(capsys):
     assert [line.split(",")[0] for line in lines] == [f"choice: {k} of 3" for k in (1, 2, 3)]
     best = min(each["log_loss"] for each in chooser.choice())
     assert all(f"best log-loss {best:.4f}" in line for line in lines[1:])
+    assert not any("left" in line for line in lines)  # it is no time
+
+
+def test_a_long_choice_says_how_long_still(capsys):
+    choosing = Choosing(1, of=4)
+    choosing.begun -= 30.0
+    choosing.begin()
+    choosing.end(0.5)
+    assert capsys.readouterr().err == "choice: 1 of 4, best log-loss 0.5000, about 90 s left\n"
+
+
+def test_a_choice_is_silent_if_not_asked(capsys):
     chooser_of(labels()).best_of([{"points": 1.0}])
     assert not capsys.readouterr().err
 

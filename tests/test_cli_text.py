@@ -163,7 +163,8 @@ def test_lines_on_stderr_tell_documents_and_loss(run, folder, tmp_path, monkeypa
     for stream in ([], ["--stream"]):
         result = run("fit", folder / "train.txt", "-o", tmp_path / "m", "--loss", "ncll", *stream)
         told = result.stderr.splitlines()
-        shown = r"discem: (epoch \d+|documents 120)  [\d,]+ documents/s  loss \d\.\d{4}"
+        step = r"(epoch \d+|documents 120 of about 120, 0 s left)"
+        shown = rf"discem: {step}  [\d,]+ documents/s  loss \d\.\d{{4}}"
         assert any(re.match(shown, line) for line in told), told
 
 
@@ -1038,7 +1039,8 @@ def test_commands_of_the_page_run(good, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {"corn": "crude", "gold": "grain", "ships": "trade"}
     documents = [(names[label], text) for label, text in corpus(60)]
-    for name in ("train.txt", "test.txt", "more.txt"):
+    Path("parts").mkdir()
+    for name in ("train.txt", "test.txt", "more.txt", "parts/1.txt", "parts/2.txt"):
         Path(name).write_text(lines(documents))
     Path("new.txt").write_text("".join(f"{text}\n" for _, text in documents))
     rows = [{"body": text, "stars": label} for label, text in documents]
@@ -1052,8 +1054,8 @@ def test_commands_of_the_page_run(good, tmp_path, monkeypatch):
     for name in ("adult.csv", "adult-test.csv", "new.csv"):
         header = "person,age,sex,education_num,fnlwgt,class"
         Path(name).write_text("\n".join([header, *adults]) + "\n")
-    monkeypatch.setattr("discem.estimators._candidates._kinds", lambda sizes: ())  # quick choices
-    monkeypatch.setattr("discem.estimators._candidates._variations", lambda readings: ())
+    monkeypatch.setattr("discem.estimators._candidates._kinds", lambda *_: ())  # quick choices
+    monkeypatch.setattr("discem.estimators._candidates._variations", lambda *_: ())
     blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
     commands = [line for block in blocks for line in block.splitlines()]
     assert len(commands) > 10

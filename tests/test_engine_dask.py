@@ -465,7 +465,7 @@ def test_progress_and_callbacks_are_those_of_a_local_fit(client, capsys):
     X, y = numbers()
     seen = []
     model = GaussianNB(
-        engine=Dask(client), max_iter=3, tol=None, verbose=1, random_state=0,
+        engine=Dask(client), max_iter=3, tol=None, verbose=2, random_state=0,
         callback=lambda model, record: seen.append(model.score(X, y)) or len(seen) == 2,
     )  # fmt: skip
     model.fit(da.from_array(X, chunks=(200, 4)), y)

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -215,7 +216,7 @@ FIGURES = {"loss", "nll", "ncll", "hinge", "accuracy"}
 
 @every_model
 def test_history(Model, capsys):
-    model, *_ = fitted(Model, verbose=1)
+    model, *_ = fitted(Model, verbose=2)
     figures = FIGURES | ({"perplexity"} if Model is MultinomialNB else set())
     keys = {"epoch", "step", "shortened", "seconds", "objective"} | figures
     assert model.n_iter_ == len(model.history_) == 5
@@ -224,8 +225,19 @@ def test_history(Model, capsys):
     last = model.history_[-1]
     out, err = capsys.readouterr()
     assert not out
-    assert err.count("\n") == 5
-    assert f"epoch 5/5  loss {last['loss']:.5f}" in err
+    *epochs, end = err.splitlines()
+    assert [line.split()[1] for line in epochs] == ["1/5", "2/5", "3/5", "4/5", "5/5"]
+    assert f"epoch 5/5  loss {last['loss']:.5f}" in epochs[-1]
+    assert end.startswith("5 epochs in ") and "all epochs were used" in end
+
+
+@every_model
+def test_progress_says_why_training_ended(Model, capsys):
+    fitted(Model, verbose=1, callback=lambda model, record: record["epoch"] == 2)
+    assert re.match(r"2 epochs in \d+\.\d s, stopped  loss ", capsys.readouterr().err)
+    model, *_ = fitted(GaussianNB, verbose=1, max_iter=500, tol=1e-2)
+    assert model.n_iter_ < 500
+    assert re.match(rf"{model.n_iter_} epochs? in .* s, converged  loss ", capsys.readouterr().err)
 
 
 @every_model

@@ -92,12 +92,13 @@ class Progress(Lines):
         full = round(_BAR * share)
         self._move(f"[{'#' * full}{'.' * (_BAR - full)}] {text}{self._left(share)}")
 
-    def close(self) -> None:
+    def close(self, converged: bool) -> None:
         """Training has ended."""
         if not self.on or not self.done:
             return
         seconds = time.monotonic() - self.begun
-        end = "converged" if self.done < self.epochs else "all epochs were used"
+        end = "stopped" if self.done < self.epochs else "all epochs were used"
+        end = "converged" if converged else end
         plural = "epoch" if self.done == 1 else "epochs"
         self._say(f"{self.done} {plural} in {seconds:.1f} s, {end}  {self.last}")
 

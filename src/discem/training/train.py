@@ -74,9 +74,9 @@ def train(
     n_rows = len(rows) if shards is None or plan.solved else shards.n_rows
     progress, guard = Progress(plan.verbose, epochs, n_rows), Guard(learner, data, rows, plan)
     patience = Patience(plan.tol, plan.patience, min(_FEW / max(len(rows), 1), _SOME))
-    kept, best, done = None, np.inf, False
+    kept, best, done, stopped = None, np.inf, False, False
     with learner.engine.holding(passes):
-        while not done and patience.epochs < epochs:
+        while not (done or stopped) and patience.epochs < epochs:
             if plan.late and 2 * patience.epochs >= epochs:
                 learner.average()
             seen: Any = shards
@@ -102,14 +102,14 @@ def train(
             else:
                 done = patience.ends(patience.calm(record["loss"]))
             progress.epoch(record)
-            done |= plan.callback is not None and plan.callback(record)
+            stopped = plan.callback is not None and plan.callback(record)
     if kept is not None:
         learner.restore(kept)
-    progress.close()
+    progress.close(done or plan.solved)
     guard.end(-np.inf if len(held) else record.get("objective", -np.inf))
     if plan.late:  # a stream goes on from here
         learner.accept(learner.model, 0)
-    if plan.tol is not None and not (done or plan.solved or guard.failed):
+    if plan.tol is not None and not (done or stopped or plan.solved or guard.failed):
         _warn_of_the_end(plan.epochs)
 
 
@@ -136,8 +136,9 @@ def _train_whole(
                 break
     if kept is not None:
         learner.restore(kept)
-    progress.close()
-    if plan.tol is None or done or stopped or hope <= plan.tol:
+    converged = done or (plan.tol is not None and hope <= plan.tol)
+    progress.close(converged)
+    if plan.tol is None or converged or stopped:
         return
     taken = learner.epochs - begun
     if taken < plan.epochs:

@@ -38,7 +38,8 @@ class NumberMark(NamedTuple):
     @property
     def figures(self) -> Options:
         """What is put on record."""
-        return {"log_loss": self.log_loss, "r2": self.r2}
+        found = {"log_loss": self.log_loss, "r2": self.r2}
+        return found | {"held_out": len(self.weights)}
 
 
 def candidates(

@@ -127,6 +127,16 @@ class PlanesModel:
     stream_ = of("learner_.stream")
     families_ = of("layout_.families_")
 
+    @property
+    def n_features_in_(self) -> int:
+        return len(self.layout_.columns)
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        if not self.layout_.named:
+            raise AttributeError("the columns of an array have no names")
+        return np.array([str(column.name) for column in self.layout_.columns], dtype=object)
+
     def __sklearn_is_fitted__(self) -> bool:
         return True
 

@@ -21,12 +21,12 @@ from ..io.seen import Seen
 from ..io.tables import Layout, check_table
 from . import _input
 from ._answers import DensityAnswers
-from ._average import Member
+from ._average import Member, best_of
 from ._candidates import DEFAULTS, HIDDEN, Readings
-from ._choice import Choice, Chooser, Options, Result
+from ._choice import Candidates, Choice, Chooser, Options, Result
 from ._explain import Importance
-from ._folds import check_cv
-from ._options import check_common_options, check_whole, check_words
+from ._folds import Split, check_cv, splits
+from ._options import check_common_options, check_whole, check_words, of
 from ._pieces import Pieces
 from ._preset import Preset
 from ._shift import Scaling
@@ -34,6 +34,9 @@ from ._strange import Usual
 from ._tables import Encoded, Hider, layout_of
 from .mixture import MixtureClassifier
 
+TRIED = 6000  # rows that options are chosen on
+_FOLDED, _FOLDS = 4000, 4  # rows, up to which all of them are judged by, in folds
+KEPT = 0.7  # of the rows, at least, that a model of a part has seen, to be one of the members
 _DENSE = 8  # components of a class in the density
 _ROWS_EACH = 25  # rows that a component of the density should have
 _LARGEST = 20_000  # numbers of covariances, from which the density takes too long
@@ -77,6 +80,7 @@ class TablePreset(DensityAnswers, Preset):
     """A table in, answers out: nothing to tune."""
 
     _roles: ClassVar = ("target", "id")
+    _most_members: ClassVar[int]  # models that are averaged by default
     _handed: ClassVar[tuple[str, ...]] = (
         "forget",
         "n_jobs",
@@ -155,6 +159,31 @@ class TablePreset(DensityAnswers, Preset):
     def _choose(self, readings: Readings, y, weights, seed: int, rng, on_workers: bool) -> list:
         """Settle what is left at "auto"; say which models to train on all rows."""
         raise NotImplementedError
+
+    def _held_out(
+        self, codes: np.ndarray, weights, rng, on_workers: bool, most: int = TRIED
+    ) -> tuple[list[Split], int]:
+        """What is held out to choose by, and how many models may be averaged."""
+        average = 1 if on_workers and self.average == "auto" else self.average
+        average = self._most_members if average == "auto" else average
+        few = np.count_nonzero((codes >= 0) & (weights > 0)) <= _FOLDED
+        folds = _FOLDS if average > 1 and few else None
+        return splits(codes, weights, rng, cv=self.cv, folds=folds, most=most), average
+
+    def _best_of(
+        self, chooser: Chooser, ways: Candidates, most: int, n_rows: int
+    ) -> list[tuple[Result, float]]:
+        """Try candidates; the best of them, and their weights where `most` are averaged."""
+        chooser.best_of(ways)
+        self.chosen_["held_out"] = chooser.held_out
+        self._fitted.choice = chooser.choice()
+        if most == 0:
+            return []
+        complete = [result for result in chooser.results if result.complete]
+        enough = self.average == "auto" and n_rows > _FOLDED  # rows: an average gains little
+        best = best_of(complete, 1 if enough else most)
+        self._fitted.choice = chooser.choice(weights_of(chooser, best))
+        return best
 
     def _fit_members(self, wanted: list, rows_of: Callable, y, weights, seed: int) -> None:
         """Train the models that are wanted on all rows."""
@@ -281,6 +310,10 @@ class TablePreset(DensityAnswers, Preset):
         if self._fitted.density is None:
             raise AttributeError("there is no density: fit with density=True")
         return self._fitted.density
+
+    families_ = of("model_.families_")
+    n_features_in_ = of("model_.n_features_in_")
+    feature_names_in_ = of("model_.feature_names_in_")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

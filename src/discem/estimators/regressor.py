@@ -18,10 +18,10 @@ from ..io.tables import Layout, check_table
 from ..losses import Blend, Hinge, resolve_loss
 from ..training import Plan
 from . import _input
-from ._average import Member, best_of, check_members
+from ._average import Member, check_members
 from ._candidates import HIDDEN, Readings
 from ._choice import Chooser, Options, less_surprised
-from ._folds import Split, splits
+from ._folds import Split
 from ._number_answers import FittedNumbers, NumberAnswers
 from ._number_choice import (
     DEFAULTS,
@@ -33,21 +33,17 @@ from ._number_choice import (
     members_of,
     strata_of,
 )
-from ._options import of, with_options
+from ._options import with_options
 from ._pieces import spreads
 from ._planes import PlanesModel
 from ._responses import TARGETS, Given, Response, read_numbers
 from ._strange import Usual
-from ._table_preset import sizes_of_density, views_of, weights_of
+from ._table_preset import KEPT, sizes_of_density, views_of
 from ._tables import Encoded
 from ._threads import writes
 from ._types import Auto, Callback, EngineOption, Families, Labels, RandomState, Table, Weights
 
-_TRIED = 6000  # rows that options are chosen on
-_FOLDED, _FOLDS = 4000, 4  # rows, up to which all of them are judged by, in folds
-_MOST = 8  # models that are averaged
 _STEPS = 30  # with which the other defaults were measured
-_KEPT = 0.7  # of the rows, at least, that a model of a part has seen, to be one of them
 
 
 @savable
@@ -113,7 +109,7 @@ class TableRegressor(NumberAnswers):
         What was chosen, and from how many held-out rows.
     choice_ : list of dicts
         What was tried, and how it did on the held-out rows: `log_loss`, the mean of -ln p(y | x),
-        and `r2`, on complete rows and rows with cells hidden together.
+        `r2`, on complete rows and rows with cells hidden together, and how many rows these were.
     target_ : str, or list of these
         What y was taken for.
     families_ : dict from column to str
@@ -162,6 +158,7 @@ class TableRegressor(NumberAnswers):
     # --- what is fitted, and goes to a file -------------------------------------------------------
 
     _handed: ClassVar = ("n_jobs", "verbose")
+    _most_members: ClassVar = 8
     device: ClassVar = None  # arrays of planes are NumPy's
 
     def _check_fitted(self) -> None:
@@ -243,13 +240,8 @@ class TableRegressor(NumberAnswers):
         known = np.where(np.isnan(z), np.nan, y.values)
         codes = strata_of(known)
         answered = int(np.count_nonzero((codes >= 0) & (weights > 0)))
-        average = 1 if on_workers and self.average == "auto" else self.average
-        average = _MOST if average == "auto" else average
-        if fixed.keys() >= DEFAULTS.keys() and average == 1:
-            return alone
-        folds = _FOLDS if average > 1 and answered <= _FOLDED else None
-        parts = splits(codes, weights, rng, cv=self.cv, folds=folds, most=_TRIED)
-        if not parts:
+        parts, average = self._held_out(codes, weights, rng, on_workers)
+        if not parts or (fixed.keys() >= DEFAULTS.keys() and average == 1):
             return alone
         silent = np.where(codes < 0, weights, 0.0)  # rows without an answer, for all parts
 
@@ -275,19 +267,15 @@ class TableRegressor(NumberAnswers):
         spread = np.maximum(np.nanstd(known, axis=0), 1e-150)
         ways = candidates(readings, fixed, answered * 0.75)
         chooser = Chooser(
-            parts, train, score, less_surprised, keep, of=MOST_TRIED, verbose=self.verbose,
-            all_models=average > 1, judge=judged,
+            parts, train, score, less_surprised, keep, of=MOST_TRIED,
+            verbose=self.verbose, all_models=average > 1, judge=judged,
         )  # fmt: skip
-        chooser.best_of(ways)
-        self.chosen_["held_out"] = chooser.held_out
-        self._fitted.choice = chooser.choice()
-        if average == 1:
+        most = max(average // len(parts), int(average > 1))
+        best = self._best_of(chooser, ways, most, answered)
+        if not best:
             return alone
-        enough = self.average == "auto" and answered > _FOLDED
-        best = best_of(chooser.results, 1 if enough else max(average // len(parts), 1))
-        self._fitted.choice = chooser.choice(weights_of(chooser, best))
         seen = min(np.count_nonzero(part.weights) for part in parts) / max(answered, 1)
-        if len(parts) > 1 and seen >= _KEPT:
+        if len(parts) > 1 and seen >= KEPT:
             self._fitted.members = members_of(best)
             self._fitted.chosen |= best[0][0].options
             return []
@@ -435,19 +423,6 @@ class TableRegressor(NumberAnswers):
             | {"n_components": int(model.learner_.model.first[-1])}
             for model, weight in self._fitted.members
         ]
-
-    families_ = of("model_.families_")
-
-    @property
-    def n_features_in_(self) -> int:
-        return len(self.model_.layout_.columns)
-
-    @property
-    def feature_names_in_(self) -> np.ndarray:
-        layout = self.model_.layout_
-        if not layout.named:
-            raise AttributeError("the columns of an array have no names")
-        return np.array([str(column.name) for column in layout.columns], dtype=object)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

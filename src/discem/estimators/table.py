@@ -21,7 +21,6 @@ from ._ask import Asks
 from ._average import (
     REST,
     Member,
-    best_of,
     check_members,
     dealt,
     explained,
@@ -41,20 +40,21 @@ from ._choice import (
     of_all_classes,
 )
 from ._explain import Explanation, Explanations, Importance, as_rows
-from ._folds import Split, splits
+from ._folds import Split
 from ._lazy import by_partition, n_classes
-from ._options import check_positive, check_words, of, with_options
+from ._options import check_positive, check_words, with_options
 from ._pieces import spreads
 from ._preset import ClassifierPreset
 from ._shift import Scaling
 from ._strange import Usual
 from ._table_preset import (
+    KEPT,
     MOST_STEPS,
+    TRIED,
     FittedTable,
     TablePreset,
     sizes_of_density,
     views_of,
-    weights_of,
 )
 from ._tables import renamed_labels
 from ._threads import reads, writes
@@ -73,12 +73,7 @@ from ._types import (
 )
 from .mixture import MixtureClassifier
 
-_TRIED = 6000  # rows that options are chosen on
 _CELLS = 2_000_000  # .. or so many cells
-_FOLDED = 4000  # rows, up to which all of them are judged by, in folds
-_FOLDS = 4
-_MOST = 4  # models that are averaged
-_KEPT = 0.7  # of the rows, at least, that a model of a part has seen, to be one of them
 _VISITS, _WORK = 40_000, 30_000_000  # of rows, and of factors by rows, in a trial
 _FEWEST, _LONGEST = 8, 20  # epochs of a trial
 _LOOKED_AT = 10_000  # rows of the training that the model is asked of at the end
@@ -222,6 +217,7 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
     # --- what is fitted, and goes to a file -------------------------------------------------------
 
     _handed: ClassVar = (*TablePreset._handed, "unlabelled_weight")
+    _most_members: ClassVar = 4
 
     def _check_fitted(self) -> None:
         """Refuse what training cannot have left: the model may come from anywhere."""
@@ -454,12 +450,9 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
             return alone  # label sets and shares have no log-loss to judge by
         classes = _input.find_classes(y)
         codes, columns = _input.encode(y, classes).codes, len(readings.layout.columns)
-        most = min(_TRIED, max(_CELLS // max(columns, 1), 1000))
+        most = min(TRIED, max(_CELLS // max(columns, 1), 1000))
         labelled = int(np.count_nonzero((codes >= 0) & (weights > 0)))
-        average = 1 if on_workers and self.average == "auto" else self.average
-        average = _MOST if average == "auto" else average
-        folds = _FOLDS if average > 1 and labelled <= _FOLDED else None
-        parts = splits(codes, weights, rng, cv=self.cv, folds=folds, most=most)
+        parts, average = self._held_out(codes, weights, rng, on_workers, most)
         if not parts:
             return alone
 
@@ -490,19 +483,14 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
             parts, train, score, less_surprised, keep, hopeless=is_behind,
             of=how_many(sizes, readings, fixed), verbose=self.verbose, all_models=average > 1,
         )  # fmt: skip
-        chooser.best_of(candidates(sizes, readings, fixed, chooser.results))
-        self.chosen_["held_out"] = chooser.held_out
-        self._fitted.choice = chooser.choice()
-        if average == 1:
+        ways = candidates(sizes, readings, fixed, chooser.results)
+        best = self._best_of(chooser, ways, average // 2, labelled)
+        if not best:
             return [(self.chosen_, 1.0, self.chosen_["temperature"])]
-        enough = self.average == "auto" and labelled > _FOLDED  # rows: an average gains little
-        complete = [result for result in chooser.results if result.complete]
-        best = best_of(complete, 1 if enough else max(average // 2, 1))
-        self._fitted.choice = chooser.choice(weights_of(chooser, best))
         seen = min(np.count_nonzero(part.weights) for part in parts) / np.count_nonzero(weights)
         models = best[0][0].models  # those of other candidates have seen the same rows
         know_all = all(np.array_equal(model.classes_, classes) for model in models)
-        if len(parts) > 1 and seen >= _KEPT and know_all:
+        if len(parts) > 1 and seen >= KEPT and know_all:
             counts = np.bincount(codes[codes >= 0], weights[codes >= 0])
             self._keep_models(dealt(best, average), counts)
             return []
@@ -629,10 +617,6 @@ class TableClassifier(Asks, TablePreset, ClassifierPreset):
             | {"n_components": model.n_components, "temperature": model.temperature_}
             for model, weight in self._fitted.members
         ]
-
-    families_ = of("model_.families_")
-    n_features_in_ = of("model_.n_features_in_")
-    feature_names_in_ = of("model_.feature_names_in_")
 
 
 def _answers(y: np.ndarray, named: np.ndarray | None) -> Any:

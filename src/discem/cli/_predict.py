@@ -76,7 +76,7 @@ def predict(
 
     A model of numbers prints their mean, standard deviation and quantiles instead.
 
-    LabelsNeeded in DATA, if there are any, are ignored.
+    Labels in DATA, if there are any, are ignored.
     """
     if as_json and table:
         raise OptionError("give either --json or --table")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any
 
-from .exceptions import MissingExtraError
+from .exceptions import needing
 
 # Okabe and Ito: told apart by every kind of colour vision. Without their yellow and black, which
 # are lost on a white and on a dark page.
@@ -59,8 +59,6 @@ def new_figure(width: float, height: float) -> Any:
 
 
 def matplotlib_or_error() -> Any:
-    try:
+    with needing("pictures need matplotlib", "'discem[plot]'"):
         import matplotlib
-    except ImportError as error:
-        raise MissingExtraError("pictures need matplotlib: pip install 'discem[plot]'") from error
     return matplotlib

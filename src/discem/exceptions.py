@@ -50,6 +50,15 @@ class SortedStreamWarning(UserWarning):
 
 
 @contextmanager
+def needing(what: str, install: str) -> Iterator[None]:
+    """Say what an import in the block is for, and what to install, where it is not there."""
+    try:
+        yield
+    except ImportError as error:
+        raise MissingExtraError(f"{what}: pip install {install}") from error
+
+
+@contextmanager
 def reading(what: str) -> Iterator[None]:
     """Say in one line that a library cannot give its cells: a date that Python has not, say."""
     try:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..exceptions import EngineError, MissingExtraError
+from ..exceptions import EngineError, needing
 
 _SECONDS = 10.0  # to wait for a scheduler to answer
 
@@ -30,29 +30,27 @@ def open_client(workers: int | None, scheduler: str | None) -> Iterator[Any]:
     ------
     distributed.Client
     """
-    try:
+    with needing("workers need dask and distributed", "'discem[dask]'"):
         import distributed
-    except ImportError as error:
-        raise MissingExtraError(
-            "workers need dask and distributed: pip install 'discem[dask]'"
-        ) from error
     for name in ("distributed", "asyncio"):  # what matters is an error here
         logging.getLogger(name).setLevel(logging.CRITICAL)
     if scheduler is not None:
         with _connected(distributed, scheduler) as client:
             yield client
         return
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Port", UserWarning)  # of a dashboard
-        cluster = distributed.LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            dashboard_address=None,
-            silence_logs=logging.CRITICAL,
-        )
+    cluster = local_cluster(n_workers=workers, silence_logs=logging.CRITICAL)
     with cluster, distributed.Client(cluster) as client:
         client.run(_leave_interrupts_to_us)
         yield client
+
+
+def local_cluster(**options: Any) -> Any:
+    """Processes of one thread each on this machine, without a dashboard."""
+    from distributed import LocalCluster
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Port", UserWarning)  # of a dashboard
+        return LocalCluster(threads_per_worker=1, dashboard_address=None, **options)
 
 
 def _leave_interrupts_to_us() -> None:

@@ -13,7 +13,6 @@ worker had that died is made again by others, from the start if need be, and is 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
@@ -24,12 +23,13 @@ from weakref import WeakSet
 
 import numpy as np
 
-from ..exceptions import DiscemError, EngineError, MissingExtraError, OptionError
+from ..exceptions import DiscemError, EngineError, OptionError, needing
 from ..figures import FIGURES
 from ..io.rows import copied, joined, owned
 from ..models import mean_of
 from ..targets import Targets
 from ._rule import Data, Done, Rule
+from .clusters import local_cluster
 from .sequential import Sequential, Stride, take_steps
 from .threads import Threads
 
@@ -84,21 +84,15 @@ class Dask(Sequential):
     @contextmanager
     def open(self) -> Iterator[Session]:
         """The workers, for as long as a fit takes."""
-        try:
+        with needing("engine='dask' needs dask and distributed", "'discem[dask]'"):
             import distributed
-        except ImportError as error:
-            raise MissingExtraError(
-                "engine='dask' needs dask and distributed: pip install 'discem[dask]'"
-            ) from error
         client, cluster = self.client, None
         if client is None:
             with suppress(ValueError):
                 client = distributed.default_client()
         try:
             if client is None:
-                with warnings.catch_warnings():
-                    warnings.filterwarnings("ignore", "Port", UserWarning)  # of a dashboard
-                    cluster = distributed.LocalCluster(threads_per_worker=1, dashboard_address=None)
+                cluster = local_cluster()
                 client = distributed.Client(cluster)
             session = Session(client, self)
             try:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..exceptions import InputError, MissingExtraError, reading
+from ..exceptions import InputError, needing, reading
 from .cells import (
     Content,
     may_be_rounded,
@@ -288,12 +288,8 @@ def _read_arrow_levels(column: Any, where: str) -> Content:
 
 def _open_other(X: Any) -> Table:
     """A frame of another library, if all of it is there."""
-    try:
+    with needing(f"a {type(X).__name__} is read by narwhals", "'discem[frames]'"):
         import narwhals as nw
-    except ImportError as error:
-        raise MissingExtraError(
-            f"a {type(X).__name__} is read by narwhals: pip install 'discem[frames]'"
-        ) from error
     try:
         frame = nw.from_native(X)
     except TypeError as error:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..exceptions import InputError, MissingExtraError
+from ..exceptions import InputError, needing
 from .dtypes import typed
 
 
@@ -34,12 +34,8 @@ def make_table(
         rows = zip(*map(_as_objects, columns), strict=True)
         named = (zip(names, row, strict=True) for row in rows)
         return [{name: cell for name, cell in row if cell is not None} for row in named]
-    try:
+    with needing(f"the table to be made is one of {backend}, as that of the fit", backend):
         library = import_module(backend)
-    except ImportError as error:
-        raise MissingExtraError(
-            f"the table to be made is one of {backend}, as that of the fit: pip install {backend}"
-        ) from error
     try:
         make = {"pandas": _as_pandas, "polars": _as_polars, "pyarrow": _as_arrow}[backend]
         made = [make(library, column) for column in columns]

@@ -19,7 +19,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from ..exceptions import DiscemError, InputError, MissingExtraError
+from ..exceptions import DiscemError, InputError, needing
 
 STDIN = "-"
 _FORMATS = {
@@ -300,13 +300,9 @@ def label_of(value: Any, where: str) -> str | None:
 @contextmanager
 def parquet_file(path: str) -> Iterator[Any]:
     """A Parquet file that is open; what goes wrong with it in the block is said in one line."""
-    try:
+    with needing("Parquet files need pyarrow", "'discem[parquet]'"):
         from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
-    except ImportError as error:
-        raise MissingExtraError(
-            "Parquet files need pyarrow: pip install 'discem[parquet]'"
-        ) from error
     try:
         with ParquetFile(path) as file:
             yield file

@@ -127,7 +127,7 @@ def _belief(
 def _is_known(column: Any) -> bool:
     """Whether the model has learnt anything of the column."""
     seen = column.levels if column.has_levels else column.span
-    return column.of_kind is not None and column.of_kind.has_distribution and bool(seen)
+    return column.of_kind.has_distribution and bool(seen)
 
 
 def _wanted(columns: Sequence[Any] | None, known: list[Any]) -> list[Any]:

@@ -44,7 +44,7 @@ def impute(
     cells = layout.encode(table)
     masks = {}
     for column in layout.columns:
-        if column.of_kind is None and not column.is_constant:
+        if not column.slots and not column.is_constant:
             continue  # nothing is known of it
         if column.name in table.names:
             content = table.content(table.names.index(column.name))
@@ -167,10 +167,7 @@ def _drawn(encoded: Encoded, answers: list[Given], rng: Any) -> tuple[Cells, np.
 def distribution_of(layout: Layout, answers: list[Given], j: int) -> OfColumn:
     """The distribution of a column in each row, the mean of what the answers say."""
     column = layout.columns[j]
-    kind = column.of_kind
-    if kind is None:
-        raise OptionError(f"column {column.name!r} is ignored by the model")
-    return kind.distribution(column, _Said(answers, layout.slots[j]))
+    return column.of_kind.distribution(column, _Said(answers, layout.slots[j]))
 
 
 class _Said:

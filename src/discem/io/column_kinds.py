@@ -82,7 +82,7 @@ class ColumnKind:
     """
 
     name: ClassVar[str]
-    slots: ClassVar[tuple[Slot, ...]]  # what a cell becomes
+    slots: ClassVar[tuple[Slot, ...]] = ()  # what a cell becomes
     turn: ClassVar[int] = 0  # in which kinds look at a column: the first that knows it has it
     takes: ClassVar[str] = "numbers"  # in words
     has_levels: ClassVar[bool] = False  # whether cells are levels, text or not
@@ -144,6 +144,12 @@ class ColumnKind:
 
 IGNORED = "ignored"  # what a column is that no model looks at
 COLUMN_KINDS: dict[str, ColumnKind] = {}
+
+
+class Ignored(ColumnKind):
+    """Columns that no model looks at."""
+
+    name = IGNORED
 
 
 def register_column(kind: ColumnKind) -> ColumnKind:

@@ -24,6 +24,7 @@ from .column_kinds import (
     IGNORED,
     ColumnKind,
     Found,
+    Ignored,
     Sample,
     Slot,
     common,
@@ -35,6 +36,7 @@ from .written import Written, is_known, written
 _SENTINELS = (-99.0, -999.0, -9999.0, -99999.0, 999.0, 9999.0, 99999.0, 999999.0)
 _ROUNDED = 1e-12  # of a number, that a logarithm and back may move it by
 _FAR = 3.0  # times the range of all others, and their distance from 0
+_IGNORED = Ignored()
 _OTHERS = 20  # cells that are needed to tell
 
 
@@ -91,26 +93,23 @@ class Column:
         return replace(self, levels=levels, why=why)
 
     @property
-    def of_kind(self) -> ColumnKind | None:
-        """What reads its cells; None: the column is ignored."""
-        return COLUMN_KINDS.get(self.family)
+    def of_kind(self) -> ColumnKind:
+        """What reads its cells."""
+        return COLUMN_KINDS.get(self.family, _IGNORED)
 
     @property
     def slots(self) -> tuple[Slot, ...]:
         """What a cell becomes."""
-        kind = self.of_kind
-        return () if kind is None else kind.slots
+        return self.of_kind.slots
 
     @property
     def has_levels(self) -> bool:
-        kind = self.of_kind
-        return kind is not None and kind.has_levels
+        return self.of_kind.has_levels
 
     @property
     def grows(self) -> bool:
         """Whether later rows may bring new levels."""
-        kind = self.of_kind
-        return kind is not None and kind.has_levels and kind.grows
+        return self.of_kind.has_levels and self.of_kind.grows
 
     @property
     def is_text(self) -> bool:
@@ -149,7 +148,7 @@ class Column:
     def encode(self, content: Content) -> tuple[tuple[np.ndarray, ...], bool]:
         """What goes into each of the slots, and whether some cells have no probability."""
         kind = self.of_kind
-        if kind is None:
+        if not kind.slots:
             return (), False
         content = self.read(content)
         self._refuse_other_kinds(content)
@@ -163,7 +162,7 @@ class Column:
     def decode(self, parts: tuple[np.ndarray, ...], n_rows: int) -> np.ndarray:
         """The cells as they were: floats, times, or objects of which None is missing."""
         kind = self.of_kind
-        if kind is None:
+        if not kind.slots:
             return self.constant(n_rows)
         if not kind.has_levels:
             values = kind.join(parts)
@@ -196,8 +195,7 @@ class Column:
 
     def within(self, part: np.ndarray) -> np.ndarray:
         """Numbers drawn for a slot, moved to where the cells of the column were."""
-        kind = self.of_kind
-        return part if kind is None else kind.within(self, part)
+        return self.of_kind.within(self, part)
 
     def clipped(self, values: np.ndarray) -> np.ndarray:
         """Numbers moved into the range that was seen; whole where cells were."""

@@ -66,8 +66,8 @@ def reading(what: str) -> Iterator[None]:
     except DiscemError:
         raise
     except (ValueError, OverflowError, NotImplementedError) as error:
-        told = " ".join(str(error).split())
-        raise InputError(f"{what} cannot be read: {told}") from error
+        message = " ".join(str(error).split())
+        raise InputError(f"{what} cannot be read: {message}") from error
 
 
 def warn(message: str, category: type[Warning]) -> None:

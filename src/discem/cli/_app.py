@@ -49,8 +49,8 @@ def _ending_in_one_line() -> Iterator[None]:
         if type(error).__name__ == "NoArgsIsHelpError":  # a wish for help
             raise
         path = error.ctx.command_path if error.ctx else "discem"
-        told = error.format_message().rstrip(".").replace("Value error, ", "")
-        _end(2, f"{told}; see {path} --help", error)
+        message = error.format_message().rstrip(".").replace("Value error, ", "")
+        _end(2, f"{message}; see {path} --help", error)
     except DiscemError as error:
         _end(2, str(error), error)
     except Stopped as stopped:
@@ -71,8 +71,8 @@ def _ending_in_one_line() -> Iterator[None]:
     except Exception as error:
         if os.environ.get("DISCEM_TRACEBACK"):
             raise
-        told = f"{type(error).__name__}: {error}"
-        _end(1, f"a mistake of discem itself, {told} (DISCEM_TRACEBACK=1 shows where)", error)
+        message = f"{type(error).__name__}: {error}"
+        _end(1, f"a mistake of discem itself, {message} (DISCEM_TRACEBACK=1 shows where)", error)
 
 
 def _end(code: int, message: str, error: BaseException) -> None:

@@ -244,15 +244,15 @@ def fit(
     with Interrupts() as interrupts, ExitStack() as stack:
         job = Job(model, output, interrupts, reader)
         if stream:
-            told = train_on_stream(job, batch_size or _BATCH_SIZE, save_every or _SAVE_EVERY)
+            message = train_on_stream(job, batch_size or _BATCH_SIZE, save_every or _SAVE_EVERY)
         else:
             client = None
             if workers is not None or scheduler is not None:
                 from ..engines.clusters import open_client
 
                 client = stack.enter_context(open_client(workers, scheduler))
-            told = train(job, client)
-        typer.echo(f"{output}: {told}{f' ({why})' if why else ''}")
+            message = train(job, client)
+        typer.echo(f"{output}: {message}{f' ({why})' if why else ''}")
 
 
 def _check(given: dict[str, Any], stream: bool, for_streams: list[str]) -> None:

@@ -199,8 +199,8 @@ def show_evaluation(result: NumberEvaluation, parts: list[float]) -> None:
         soft_wrap=True,
     )
     if parts:
-        told = " ".join(f"{rmse:.6g}" for rmse in parts)
-        console.print(f"RMSE of each part {told}", soft_wrap=True)
+        message = " ".join(f"{rmse:.6g}" for rmse in parts)
+        console.print(f"RMSE of each part {message}", soft_wrap=True)
     if result.unlabelled:
         noun = counted(result.unlabelled, result.noun)
         console.print(f"skipped: {noun} without a number", soft_wrap=True)
@@ -245,8 +245,8 @@ def show_numbers(record: dict[str, Any], batch: Batch, i: int) -> None:
     console.print(one_line(title), soft_wrap=True)
     console.print(table)
     for name, std in sorted(record["std_if_known"].items(), key=lambda pair: pair[1]):
-        told = f"standard deviation if {name} was known: {std:.4g}"
-        console.print(one_line(told), soft_wrap=True)
+        message = f"standard deviation if {name} was known: {std:.4g}"
+        console.print(one_line(message), soft_wrap=True)
 
 
 def refuse_classes(model: Any, options: dict[str, Any]) -> None:

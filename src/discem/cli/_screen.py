@@ -77,14 +77,14 @@ class Warnings:
         with warnings.catch_warnings(record=True) as caught:
             yield
         for each in caught:
-            told = str(each.message).replace("max_iter=", "--epochs ").split(", or set tol=")[0]
+            message = str(each.message).replace("max_iter=", "--epochs ").split(", or set tol=")[0]
             if issubclass(each.category, SortedStreamWarning):
-                told = (
+                message = (
                     "the labels of this stream come in long runs, and with every run the model "
                     f"forgets what came before: shuffle the {self.noun}s, or fit with --loss nll, "
                     "to which their order does not matter"
                 )
-            self.once(told)
+            self.once(message)
 
     def once(self, text: str) -> None:
         if text not in self.known:

@@ -199,10 +199,10 @@ class Tables(Reader):
         if all(column.family == "ignored" and not column.holes for column in layout.columns):
             raise InputError(f"{rows.path}: no column varies: there is nothing to learn from")
 
-        def told(chosen: Any = None) -> AbstractContextManager[None]:
+        def translated(chosen: Any = None) -> AbstractContextManager[None]:
             return placed(rows.place if chosen is None else lambda i: rows.place(int(chosen[i])))
 
-        return Training(table, labels, len(labels), told, layout.families_)
+        return Training(table, labels, len(labels), translated, layout.families_)
 
     def on_workers(self, client: Any, meter: Meter) -> Training:
         from ..io import parts as files
@@ -311,10 +311,10 @@ def placed(place: Callable[[int], str]) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        told = in_place(str(error), place)
+        message = in_place(str(error), place)
         for words, instead in _WORDS.items():
-            told = told.replace(words, instead)
-        raise InputError(told) from error
+            message = message.replace(words, instead)
+        raise InputError(message) from error
 
 
 @contextmanager

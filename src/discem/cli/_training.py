@@ -40,11 +40,11 @@ class Job:
         self.model, self.output, self.interrupts, self.reader = model, output, interrupts, reader
         self.learnt = self.saved = 0
 
-    def whole(self, fit: Callable[[], Any], told: AbstractContextManager[None]) -> None:
+    def whole(self, fit: Callable[[], Any], translated: AbstractContextManager[None]) -> None:
         """Call `fit` and save the model; if a signal ends it, what there is of the model."""
         model, interrupts = self.model, self.interrupts
         try:
-            with told, self.reader.warnings.translated():
+            with translated, self.reader.warnings.translated():
                 fit()
         except BaseException as error:  # libraries make errors of all kinds of a signal
             learnt = model.__sklearn_is_fitted__() and model.history_  # an epoch at least
@@ -159,8 +159,8 @@ def train_on_stream(job: Job, size: int, save_every: int) -> str:
     job.stream(size, save_every, teach)
     if not resumed:
         _show_columns(getattr(model, "families_", {}))
-    told, accuracy = _counts(job, reader.learnt), progress.accuracy
-    return told if accuracy is None else f"{told}, progressive accuracy {accuracy:.4f}"
+    message, accuracy = _counts(job, reader.learnt), progress.accuracy
+    return message if accuracy is None else f"{message}, progressive accuracy {accuracy:.4f}"
 
 
 class _Progress:
@@ -202,8 +202,8 @@ def _show_columns(families: dict[Any, str]) -> None:
     if not families:
         return
     console, table = screen(), Table("column", "taken for", "because")
-    for name, told in list(families.items())[:_COLUMNS]:
-        family, _, why = told.partition(": ")
+    for name, family_and_why in list(families.items())[:_COLUMNS]:
+        family, _, why = family_and_why.partition(": ")
         table.add_row(one_line(str(name)), family, why)
     console.print(table)
     if len(families) > _COLUMNS:
@@ -212,14 +212,14 @@ def _show_columns(families: dict[Any, str]) -> None:
 
 def _chosen(model: Any) -> str:
     """What training chose, or was told."""
-    chosen, told = model.chosen_, ""
+    chosen, text = model.chosen_, ""
     for name, called in _CHOSEN.items():
         if name in chosen:
             value = chosen[name]
-            told += f", {called} {value:.3g}" if isinstance(value, float) else f", {called} {value}"
+            text += f", {called} {value:.3g}" if isinstance(value, float) else f", {called} {value}"
     if model.choice_:
-        told += f"; the best of {len(model.choice_)} on {chosen['held_out']:,} held out"
-    return told
+        text += f"; the best of {len(model.choice_)} on {chosen['held_out']:,} held out"
+    return text
 
 
 def _counts(job: Job, count: int) -> str:

@@ -89,13 +89,13 @@ def splits(
 
 def check_cv(cv: Any, sampled: bool = False) -> None:
     """See that the option can say what to hold out; of a sample of the rows only a number can."""
-    told = not isinstance(cv, str | bytes | dict) and (hasattr(cv, "split") or np.iterable(cv))
-    if not (cv is None or (is_count(cv) and cv > 1) or told):
+    chosen = not isinstance(cv, str | bytes | dict) and (hasattr(cv, "split") or np.iterable(cv))
+    if not (cv is None or (is_count(cv) and cv > 1) or chosen):
         raise OptionError(
             f"cv={cv!r} must be None, a number of folds, a splitter of scikit-learn, pairs of rows "
             "to train on and rows to hold out, or a group for each row"
         )
-    if told and sampled:
+    if chosen and sampled:
         raise OptionError("cv: options are chosen on a sample of these rows; give a number")
 
 

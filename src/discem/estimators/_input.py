@@ -227,8 +227,8 @@ def _read_some(cells: list[Any], what: str, word: str, numbers: Sequence[int]) -
     try:
         return read_labels(cells, what)
     except InputError as error:
-        told = in_place(str(error), lambda place: f"{word} {numbers[place]}")
-        raise InputError(told) from None
+        message = in_place(str(error), lambda place: f"{word} {numbers[place]}")
+        raise InputError(message) from None
 
 
 def spread_over(y: np.ndarray, classes: np.ndarray, known: np.ndarray) -> np.ndarray:

@@ -59,8 +59,8 @@ def check_X(estimator, X, accepts: Accepts, reset: bool):
         row, column, value = cell
         where = _place(estimator, row, column)
         if isinstance(value, str):
-            told = f"X has the text {shown(value)} at {where}: expected a number"
-            raise InputError(told) from error
+            message = f"X has the text {shown(value)} at {where}: expected a number"
+            raise InputError(message) from error
         why = str(error).partition("\n")[0]
         raise NoNumberError(f"X has {shown(value)} at {where}: {why}") from error
     return check_values(estimator, X, accepts)

@@ -52,8 +52,8 @@ def is_count(value) -> bool:
 def check_whole(name: str, value, *others) -> None:
     """See that an option is a whole number >= 1, or one of the others."""
     if value not in others and not is_count(value):
-        told = "".join(f"{other!r} or " for other in others)
-        raise OptionError(f"{name}={value!r} must be {told}a whole number >= 1")
+        words = "".join(f"{other!r} or " for other in others)
+        raise OptionError(f"{name}={value!r} must be {words}a whole number >= 1")
 
 
 def check_words(estimator, **allowed: Sequence) -> None:
@@ -69,8 +69,8 @@ def check_positive(name: str, value, *others) -> None:
     """See that an option is a number > 0, or one of the others."""
     number = isinstance(value, NUMBER) and not isinstance(value, bool)
     if value not in others and not (number and 0 < value < np.inf):
-        told = "".join(f"{other!r} or " for other in others)
-        raise OptionError(f"{name}={value!r} must be {told}a number > 0")
+        words = "".join(f"{other!r} or " for other in others)
+        raise OptionError(f"{name}={value!r} must be {words}a number > 0")
 
 
 def check_common_options(estimator) -> None:

@@ -120,11 +120,11 @@ class Pieces:
         What it warns of, here or there, is said once.
         """
         submit, mapped = self.session.submit, self._submit(tasks.mapped, function)
-        told = self.session.gather([submit(attrgetter("warned"), each) for each in mapped])
+        warnings = self.session.gather([submit(attrgetter("warned"), each) for each in mapped])
         futures = [submit(attrgetter("piece"), each) for each in mapped]
         with collecting() as warned:
             sample = self.sample._replace(X=function(self.sample.X))
-        for message, category in dict.fromkeys(sum(told, warned)):
+        for message, category in dict.fromkeys(sum(warnings, warned)):
             warn(message, category)
         return Pieces(self.session, futures, self.numbers, self.sizes, sample, self.places)
 

@@ -57,8 +57,8 @@ class Preset(Named, Shared, BaseEstimator):
         if self.callback is None:
             return False
         with lent(self):
-            told = record if chooser is None else record | {"choice": chooser.line}
-            return self.callback(self, told) is True
+            known = record if chooser is None else record | {"choice": chooser.line}
+            return self.callback(self, known) is True
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_fitted") and self._fitted.is_trained

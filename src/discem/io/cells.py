@@ -125,10 +125,10 @@ def shown(value: Any) -> str:
     if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
         value = int(value)
     try:
-        told = reprlib.repr(value)
+        text = reprlib.repr(value)
     except ValueError:  # Python does not write whole numbers of thousands of digits
-        told = f"<{type(value).__name__}>"
-    return " ".join(told.splitlines())
+        text = f"<{type(value).__name__}>"
+    return " ".join(text.splitlines())
 
 
 def refusal(where: str, what: Any) -> InputError:

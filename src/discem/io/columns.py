@@ -72,7 +72,7 @@ class Column:
         if family == "auto":
             family, found = _recognised(sample)
             why, levels = found.why, found.levels
-            why += f"; {how.told}" if how is not None else ""
+            why += f"; {how.message}" if how is not None else ""
             why += f"; {listed(sentinels)} is missing" if sentinels else ""
         else:
             given = COLUMN_KINDS[family]

@@ -260,8 +260,8 @@ def _of_python(cell: Any) -> Any:
 def _plain_number(cell: Any, cells: list[Any], what: str) -> int | float:
     """A whole number, or a float that is one."""
     if not -LARGEST <= cell <= LARGEST:
-        told = "infinity" if cell in (np.inf, -np.inf) else f"a label beyond {LARGEST:g}"
-        raise InputError(f"Input {what} contains {told} at row {cells.index(cell)}")
+        number = "infinity" if cell in (np.inf, -np.inf) else f"a label beyond {LARGEST:g}"
+        raise InputError(f"Input {what} contains {number} at row {cells.index(cell)}")
     if cell != int(cell):
         raise _continuous(cell, cells.index(cell), what)
     return cell if isinstance(cell, float) else int(cell)

@@ -230,15 +230,15 @@ def csv_rows(
                 )
             yield rows.line_num, row
     except csv.Error as error:
-        told = str(error)
-        if "field limit" in told:
-            told += "; raise --max-size if that is right"
-        elif "new-line character" in told:  # of which Python says how to open the file
-            told = (
+        message = str(error)
+        if "field limit" in message:
+            message += "; raise --max-size if that is right"
+        elif "new-line character" in message:  # of which Python says how to open the file
+            message = (
                 "a carriage return (CR) that ends no line; end lines by LF or CR LF, or put the "
                 "cell in quotes"
             )
-        raise InputError(f"{shown_name(path)}, line {rows.line_num}: {told}") from error
+        raise InputError(f"{shown_name(path)}, line {rows.line_num}: {message}") from error
 
 
 # --- objects --------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ class Written(NamedTuple):
     name: str  # of numbers, their unit, with "," if thousands are set apart; of dates, their order
 
     @property
-    def told(self) -> str:
+    def message(self) -> str:
         """In words, where they say why a column is what it is."""
         if self.kind == "date":
             return f"dates as text, {self.name}"

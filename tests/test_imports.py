@@ -49,7 +49,7 @@ def test_an_estimator_loads_little_more_than_scikit_learn_does():
     """Time is of the modules loaded: these are pure Python, and small."""
     new = loaded("from discem import GaussianNB") - loaded("import sklearn.naive_bayes")
     others = {name for name in new if name.partition(".")[0] != "discem"}
-    assert len(new) < 110
+    assert len(new) < 125
     assert not {name for name in others if name.partition(".")[0] not in sys.stdlib_module_names}
 
 

@@ -24,6 +24,10 @@ class Data(NamedTuple):
         """Some of the rows, and what is known of them."""
         return Data(self.rows.take(chosen), self.targets.take(chosen), self.weights[chosen])
 
+    def shuffled(self, rows: np.ndarray, rng: Any) -> Any:
+        """An order to take some of the rows in, as engines take it."""
+        return rng.permutation(rows)
+
     def in_sample(self, figures: np.ndarray, order: Any) -> tuple[np.ndarray, Data, Any]:
         """Figures of a pass, and rows that tell what it was of: here, all of them."""
         return figures, self, order

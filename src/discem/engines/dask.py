@@ -279,6 +279,10 @@ class Shards:
         """What is known here of the rows: how many there are."""
         return self
 
+    def shuffled(self, rows: np.ndarray, rng: Any) -> int:
+        """What the order of all rows follows from: each part mixes its own."""
+        return rng.randint(2**31 - 1)
+
     def in_sample(self, figures: np.ndarray, order: Any) -> tuple[np.ndarray, Data, np.ndarray]:
         """Figures of a pass as if it had been over the sample, and the rows of that."""
         return figures * (len(self.order) / max(self.n_rows, 1)), self.sample, self.order

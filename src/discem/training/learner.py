@@ -134,7 +134,7 @@ class Learner:
     def learn(self, data: Any, order: Any, show: Callable | None = None) -> np.ndarray:
         """Take one pass, and return what was measured; `show(rows, figures)` may watch.
 
-        `data` are rows, in an order, or `Shards` of them, whose order is a seed.
+        `data` are rows here, or on workers; the order is what they have `shuffled`, or the rows.
         """
         figures = np.zeros(len(FIGURES))
         self.own()

@@ -79,12 +79,10 @@ def train(
         while not (done or stopped) and patience.epochs < epochs:
             if plan.late and 2 * patience.epochs >= epochs:
                 learner.average()
-            seen: Any = shards
-            if shards is None or plan.solved:
-                order = rng.permutation(rows)
-                seen = passes if hide is None else complete._replace(rows=hide(complete.rows, rng))
-            else:
-                order = rng.randint(2**31 - 1)
+            seen: Any = passes if shards is None or plan.solved else shards
+            order = seen.shuffled(rows, rng)
+            if seen is passes and hide is not None:
+                seen = complete._replace(rows=hide(complete.rows, rng))
             pass_over = learner.look if plan.solved else learner.epoch
             record = pass_over(seen, order, progress.rows)
             if shards is not None and seen is shards:

@@ -1,0 +1,127 @@
+"""What a fitted classifier of tables answers: the average of its members, and why."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ._ask import Asks
+from ._average import explained, log_proba, read_for
+from ._explain import Explanation, Explanations, Importance, as_rows
+from ._lazy import by_partition, n_classes
+from ._preset import ClassifierPreset
+from ._shift import Scaling
+from ._table_preset import TablePreset
+from ._threads import reads, writes
+from ._types import Labels, Table, Weights
+
+
+class TableAnswers(Asks, TablePreset, ClassifierPreset):
+    """Questions to an average of mixtures."""
+
+    @by_partition(dtype=lambda model: model.classes_.dtype)
+    @reads
+    def predict(self, X: Table, reject: float | None = None, usual: Any = None) -> np.ndarray:
+        """The most probable class of each row, or None; see `MixtureClassifier.predict`."""
+        check_is_fitted(self)
+        found = self.classes_[self.predict_log_proba(X).argmax(axis=1)]
+        return self._or_none(found, X, reject, usual)
+
+    def _rows_of(self, known):
+        return known  # its members do not all read them alike
+
+    def _share_seen(self, j):
+        return 1.0 if self._fitted.seen is None else float(self._fitted.seen[j])
+
+    @by_partition(n_classes)
+    @reads
+    def predict_proba(self, X: Table) -> np.ndarray:
+        """``p(y | x)`` of every class, as (n_samples, n_classes); missing cells are summed out."""
+        check_is_fitted(self)
+        return np.exp(self.predict_log_proba(X))
+
+    @by_partition(n_classes)
+    @reads
+    def predict_log_proba(self, X: Table) -> np.ndarray:
+        """``ln p(y | x)`` of every class; see `predict_proba`."""
+        check_is_fitted(self)
+        return log_proba(self._fitted.members, X)
+
+    @by_partition(n_classes)
+    @reads
+    def predict_joint_log_proba(self, X: Table) -> np.ndarray:
+        """``ln p(y, x)`` of every class, of the model that classifies.
+
+        Of an average of models it is `score_samples` and `predict_log_proba`, added.
+        """
+        check_is_fitted(self)
+        if len(self._fitted.members) == 1:
+            return self.model_.predict_joint_log_proba(X)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # what is amiss is said once
+            density = self.score_samples(X)
+        return self.predict_log_proba(X) + density[:, None]
+
+    @reads
+    def explain(self, X: Table) -> Explanation | Explanations:
+        """What each column adds to the score of each class, exactly; see `Explanation`.
+
+        A missing cell adds nothing, unless `missing` is "informative". With several components, a
+        column adds what it adds to each of them, weighed by their responsibilities for the whole
+        row.
+
+        Parameters
+        ----------
+        X : table, or a dict
+            One row, or many.
+
+        Returns
+        -------
+        Explanation, or Explanations of more than one row
+        """
+        check_is_fitted(self)
+        X, members = as_rows(X), self._fitted.members
+        found = explained(members, read_for(members, X))
+        return found[0] if len(found) == 1 else found.made_for(X)
+
+    @writes
+    def calibrate(self, X: Table, y: Labels, sample_weight: Weights = None) -> Self:
+        """Choose `temperature_` by rows that were not trained on; predictions stay."""
+        check_is_fitted(self)
+        for model, _ in self._fitted.members:
+            model.calibrate(X, y, sample_weight)
+        self.chosen_["temperature"] = self.model_.temperature_
+        return self
+
+    @writes
+    def set_class_prior(self, class_prior: Any) -> Self:
+        check_is_fitted(self)
+        models = [model for model, _ in self._fitted.members]
+        for model in models if self._fitted.density is None else [*models, self.density_]:
+            model.set_class_prior(class_prior)
+        return self
+
+    set_class_prior.__doc__ = ClassifierPreset.set_class_prior.__doc__
+
+    def _scaling(self) -> Scaling | None:
+        return self._fitted.scaling
+
+    @property
+    def importances_(self) -> list[Importance]:
+        """How much each column matters in rows of the training, most first; see `Importance`."""
+        check_is_fitted(self)
+        if self._fitted.importances is None:
+            raise AttributeError("nothing is known of rows of the training: use fit, with labels")
+        return self._fitted.importances
+
+    @property
+    def members_(self) -> list[dict[str, Any]]:
+        check_is_fitted(self)
+        return [
+            {"weight": weight, "covariance": model.covariance_, "loss": model.loss}
+            | {"n_components": model.n_components, "temperature": model.temperature_}
+            for model, weight in self._fitted.members
+        ]

@@ -10,7 +10,7 @@ import numpy as np
 from ..io.columns import Column
 from ..io.frames import Table
 from ..io.tables import Layout
-from ..losses import NLL, Blend, resolve_loss
+from ..losses import Blend, resolve_loss
 from ._choice import Options, Result, is_behind
 from ._tables import MOST_PATTERNS, Encoded
 
@@ -61,6 +61,9 @@ class Readings:
                 given = self.families if isinstance(self.families, dict) else {}
                 families = given | self.numbers if way[1] else self.families
                 layout = Layout.learn(self.table, families, informative=way[0])
+                for column in layout.columns if way[1] else []:
+                    if column.name in self.numbers:
+                        column.why = "whole numbers, taken as numbers"
             self._read[way] = Encoded.read(layout, self.table)
         return self._read[way]
 
@@ -164,8 +167,7 @@ def candidates(
             if fixed.keys() & way.keys() or _is_hopeless(way, results, best):
                 continue
             options = (base or best.options) | way
-            generative = isinstance(loss_of(options["loss"]), NLL)
-            if options in seen or not sizes.takes(options) or (generative and "hide" in way):
+            if options in seen or not sizes.takes(options):
                 continue
             least = _SIZES[way["n_components"]] if way.keys() == {"n_components"} else 0
             if best.options["n_components"] < least:
@@ -195,14 +197,15 @@ def _variations(sizes: Sizes, readings: Readings) -> Iterator[Options]:
     """Options of the best."""
     if "numbers" in sizes.numbers:
         yield {"whole_numbers": "numbers"}
+    for strength in _STRENGTHS:
+        yield {"prior_strength": strength}
     for size in _SIZES:
         yield {"n_components": size}
     yield {"loss": "ncll"}
     if readings.tells_missing:
+        # counting hides no cells, so it trusts too much in what is missing
+        yield {"missing": "informative", "loss": "blend"}
         yield {"missing": "informative"}
-    yield {"hide": HIDDEN / 2}
-    for strength in _STRENGTHS:
-        yield {"prior_strength": strength}
 
 
 def _is_hopeless(way: Options, results: Sequence[Result], best: Result) -> bool:

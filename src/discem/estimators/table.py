@@ -70,7 +70,8 @@ from .mixture import MixtureClassifier
 
 _CELLS = 2_000_000  # .. or so many cells
 _VISITS, _WORK = 40_000, 30_000_000  # of rows, and of factors by rows, in a trial
-_FEWEST, _LONGEST = 8, 20  # epochs of a trial
+_FEWEST, _LONGEST = 8, 10  # epochs of a trial
+_MORE = 20  # .. and with all rows, of the models that are kept
 _LOOKED_AT = 10_000  # rows of the training that the model is asked of at the end
 _EXPLAINED, _LARGEST = 300, 1_000_000  # .. of which so many are explained, or so many cells
 _CHOSEN = (*DEFAULTS,)  # options that "auto" chooses
@@ -87,8 +88,9 @@ class TableClassifier(TableAnswers):
     of the columns. What is left at "auto" is chosen on a part of the training rows that is held out
     for it (one part after the other, where they are few), complete and with cells hidden. The best
     candidates are then averaged: where rows are few the models that were trained without each
-    part, else models of all rows. With ``average=1`` one model is trained on all rows; `chosen_`
-    says what was chosen, and a model with these options fixed is the same.
+    part, which go on with all rows, else models of all rows. With ``average=1`` one model is
+    trained on all rows; `chosen_` says what was chosen, and a model with these options fixed is the
+    same.
 
     A second model of the same rows, trained by NLL, answers what is asked of the density:
     `score_samples`, `sample`, `impute`, `distribution` and `outliers`.
@@ -104,8 +106,7 @@ class TableClassifier(TableAnswers):
     loss : {"auto", "ncll", "hinge", "nll", "blend"} or loss object, default="auto"
         What training minimises; "auto" compares NCLL, a blend with NLL, and NLL.
     hide : "auto" or float, default="auto"
-        The largest share of a row's cells that an epoch hides; 0 hides none. "auto" compares 0.8
-        and 0.4.
+        The largest share of a row's cells that an epoch hides; 0 hides none. "auto" is 0.8.
     missing : {"auto", "ignore", "informative"}, default="auto"
         Whether it says something of the class that a cell is missing; "auto" tries.
     prior_strength : "auto" or float, default="auto"
@@ -487,17 +488,28 @@ class TableClassifier(TableAnswers):
         know_all = all(np.array_equal(model.classes_, classes) for model in models)
         if len(parts) > 1 and seen >= KEPT and know_all:
             counts = np.bincount(codes[codes >= 0], weights[codes >= 0])
-            self._keep_models(dealt(best, average), counts)
+            self._keep_models(dealt(best, average), readings, y, weights, counts)
             return []
         return [(own.options, share, self._temperature_of(own.mark)) for own, share in best]
 
     def _temperature_of(self, mark: Mark) -> float:
         return mark.safe_temperature if self.temperature == "auto" else float(self.temperature)
 
-    def _keep_models(self, models: list[tuple[Result, Any, float]], class_count) -> None:
-        """Let models of the choice be the members: all together, they have seen all rows."""
-        members = []
-        for result, model, weight in models:
+    def _keep_models(
+        self,
+        models: list[tuple[Result, MixtureClassifier, float]],
+        readings: Readings,
+        y: np.ndarray,
+        weights: np.ndarray,
+        class_count: np.ndarray,
+    ) -> None:
+        """Let models of the choice go on with all rows and be the members.
+
+        Each began with other rows, and so they stay different.
+        """
+        members, steps = [], min(_MORE, self.max_iter)
+        for result, begun, weight in models:
+            model = begun._gone_on(readings.of(result.options), y, weights, steps)
             model.set_params(n_jobs=self.n_jobs, max_iter=self.max_iter, verbose=self.verbose)
             if self.temperature == "auto":  # that by which it was weighed
                 model.temperature_ = result.mark.temperature

@@ -155,3 +155,13 @@ def test_a_single_class_has_nothing_against_it():
     why = GaussianNB(loss="nll").fit(np.eye(3), ["a"] * 3).explain(np.eye(3))
     with pytest.raises(InputError, match="single class"):
         why.to_frame()
+
+
+def test_an_explanation_can_be_read_where_there_is_no_notebook():
+    X, y = [[0.0, 5.0], [0.1, 5.1], [1.0, 5.0], [1.1, 5.1]], ["low", "low", "high", "high"]
+    why = discem.GaussianNB(random_state=0).fit(X, y).explain([[1.0, 5.0]])
+    title, *lines = repr(why).splitlines()
+    assert title.startswith("high, probability 0.") and title.endswith("log-odds against low")
+    parts = [float(line.split()[0]) for line in lines]
+    assert parts[-1] == pytest.approx(sum(parts[:-1]), abs=0.01)
+    assert parts[-1] == pytest.approx(why.scores[0] - why.scores[1], abs=0.01)

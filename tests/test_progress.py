@@ -77,7 +77,16 @@ def test_a_choice_says_no_time_at_its_end(capsys):
     choosing = Choosing(1, 1)
     choosing.begin()
     choosing.end(0.25)
-    assert told(capsys) == ["choice: 1 of 1, best log-loss 0.2500"]
+    choosing.close()
+    assert told(capsys) == ["choice: 1 candidate in 0.0 s, best log-loss 0.2500"]
+
+
+@pytest.mark.parametrize("verbose", [1, 2])
+def test_a_choice_says_a_line_for_each_candidate_only_if_asked(capsys, verbose):
+    discem.TableClassifier(n_components=1, hide=0.0, verbose=verbose, random_state=0).fit(X, Y)
+    lines = [line for line in told(capsys) if line.startswith("choice")]
+    assert len(lines) == 1 if verbose == 1 else len(lines) > 3
+    assert re.search(r"choice: \d+ candidates in [\d.]+ s, best log-loss 0\.\d+$", lines[-1])
 
 
 # --- messages -------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ class Lines:
     def _move(self, text: str) -> None:
         print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 
-    def _say(self, text: str) -> None:
+    def say(self, text: str) -> None:
         """A line that stays."""
         if self.moving:
             self._move("")
@@ -82,11 +82,11 @@ class Progress(Lines):
         text = f"epoch {self.done}/{self.epochs}  {self.last}"
         share = self.done / self.epochs
         if self.verbose > 1:
-            self._say(text + self._left(share))
+            self.say(text + self._left(share))
         elif self.moving and self._is_due(_OFTEN):
             self._bar(share, text)
         elif not self.moving and self._is_due(_SELDOM):
-            self._say(text + self._left(share))
+            self.say(text + self._left(share))
 
     def _bar(self, share: float, text: str) -> None:
         full = round(_BAR * share)
@@ -100,11 +100,14 @@ class Progress(Lines):
         end = "stopped" if self.done < self.epochs else "all epochs were used"
         end = "converged" if converged else end
         plural = "epoch" if self.done == 1 else "epochs"
-        self._say(f"{self.done} {plural} in {seconds:.1f} s, {end}  {self.last}")
+        self.say(f"{self.done} {plural} in {seconds:.1f} s, {end}  {self.last}")
 
 
 class Choosing(Lines):
-    """One line per candidate of a choice; `line` is the line as it stands."""
+    """One line that moves while candidates are tried, and a line when one is chosen.
+
+    With `verbose` 2 there is a line for each candidate; `line` is the line as it stands.
+    """
 
     def __init__(self, verbose: int, of: int):
         super().__init__(verbose)
@@ -122,8 +125,19 @@ class Choosing(Lines):
         """It was tried; the log-loss of the best one is told."""
         self.done, self.best = self.number, best
         self._tell()
+        if self.verbose > 1:
+            self.say(self.line)
+        elif self.moving:
+            self._move(self.line)
+        elif self.on and self._is_due(_SELDOM):
+            self.say(self.line)
+
+    def close(self) -> None:
+        """All were tried."""
+        seconds = time.monotonic() - self.begun
         if self.on:
-            self._say(self.line)
+            tried = f"{self.done} candidates" if self.done > 1 else "1 candidate"
+            self.say(f"choice: {tried} in {seconds:.1f} s, best log-loss {self.best:.4f}")
 
     def _tell(self) -> None:
         self.line = f"choice: {self.number} of {max(self.of, self.number)}"

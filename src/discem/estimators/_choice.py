@@ -282,6 +282,7 @@ class Chooser:
             try:
                 options = following(best)
             except StopIteration:
+                self.progress.close()
                 return best
 
     def choice(self, weights: np.ndarray | None = None) -> Choice:

@@ -55,8 +55,8 @@ engine : None, "dask" or Dask, default=None
     the current client or, where there is none, a local cluster.
 random_state : int, RandomState or None, default=None
 verbose : int, default=0
-    1 shows a bar while training takes long, and a line at its end; 2 a line for each epoch. The
-    logger "discem" hears these lines at the level INFO."""
+    1 shows a bar while training takes long, and a line at its end. 2 shows a line for each epoch
+    and each candidate. The logger "discem" receives these lines at the level INFO."""
 
 _UNLABELLED = """unlabelled_weight : float or "auto", default="auto"
     Weight of an unlabelled row, which is learnt through its NLL, beside that of a labelled one.

@@ -17,7 +17,7 @@ from ..io.making import make_table
 from ..io.rows import dense_rows
 from ._by_label import place_of
 from ._components import joint_scores
-from ._explain_html import html_of
+from ._explain_html import html_of, text_of
 from ._threads import reads
 from ._types import Label
 
@@ -30,8 +30,9 @@ class Explanation(NamedTuple):
 
     ``scores = intercept + contributions.sum(axis=0)``, and ``softmax(scores)`` are the
     probabilities that the classifier predicts. What a word or column adds to all classes alike is
-    left out, so it says how much more it speaks for a class than for the average one. Notebooks
-    show what speaks for the most probable class, and what against it, as bars.
+    left out, so it says how much more it speaks for a class than for the average one. Printed, an
+    explanation lists what speaks most for and against the most probable class; notebooks show it
+    as bars.
     """
 
     classes: np.ndarray
@@ -68,7 +69,14 @@ class Explanation(NamedTuple):
         one, two = _pair(self.classes, self.scores[None], label, other)
         return int(one[0]), int(two[0])
 
+    def __repr__(self) -> str:
+        return self._shown_by(text_of) or f"{self.classes[0]}, the only class"
+
     def _repr_html_(self) -> str | None:
+        return self._shown_by(html_of)
+
+    def _shown_by(self, show: Callable[[str, list, float], str]) -> str | None:
+        """The most probable class against the next one; nothing if there is no other."""
         if len(self.classes) < 2:
             return None
         one, two = self._places(None, None)
@@ -76,7 +84,7 @@ class Explanation(NamedTuple):
         p = softmax(self.scores)[one]
         labels = plain_labels(self.classes)
         title = f"{labels[one]}, probability {p:.3f}; log-odds against {labels[two]}"
-        return html_of(title, self.against(), start)
+        return show(title, self.against(), start)
 
 
 @savable

@@ -19,6 +19,7 @@ from ..exceptions import EngineError
 from ..io.doubts import warn_of_doubts
 from ..io.seen import Seen
 from ..io.tables import Layout, check_table
+from ..progress import Lines
 from . import _input
 from ._answers import DensityAnswers
 from ._average import Member, best_of
@@ -96,6 +97,7 @@ class TablePreset(DensityAnswers, Preset):
     max_iter: Any
     missing: Any
     random_state: Any
+    verbose: Any
     whole_numbers: Any
 
     # --- what is fitted, and goes to a file -------------------------------------------------------
@@ -274,10 +276,12 @@ class TablePreset(DensityAnswers, Preset):
         return self._new_mixture(
             seed, loss="nll", n_components=size, prior="data",
             covariance=covariance, max_iter=tries, tol=None,
+            verbose=max(self.verbose - 1, 0),
         )  # fmt: skip
 
     def _fit_density(self, rows: Any, sample: Encoded, y: Any, weights, seed: int) -> None:
         """Let a generative model stand beside the others: more components than to answer."""
+        Lines(self.verbose).say("density: a generative model of the same rows")
         classes, counts = self._class_counts(weights)
         most = sizes_of_density(counts)
         full = most.sum() * len(sample.layout.numbers) ** 2 <= _LARGEST

@@ -282,7 +282,7 @@ def test_progress_is_told(capsys):
 
 
 def test_a_long_choice_says_how_long_still(capsys):
-    choosing = Choosing(1, of=4)
+    choosing = Choosing(2, of=4)
     choosing.begun -= 30.0
     choosing.begin()
     choosing.end(0.5)

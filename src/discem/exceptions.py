@@ -3,9 +3,10 @@
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from difflib import get_close_matches
 
 Warned = list[tuple[str, type[Warning]]]
 
@@ -68,6 +69,12 @@ def reading(what: str) -> Iterator[None]:
     except (ValueError, OverflowError, NotImplementedError) as error:
         message = " ".join(str(error).split())
         raise InputError(f"{what} cannot be read: {message}") from error
+
+
+def hint_of(name: str, known: Iterable[str], otherwise: str) -> str:
+    """What may have been meant by a name that is not known."""
+    meant = get_close_matches(name, list(known), 1)
+    return f"did you mean {meant[0]!r}?" if meant else otherwise
 
 
 def warn(message: str, category: type[Warning]) -> None:

@@ -6,14 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from difflib import get_close_matches
 from functools import cached_property, partial
 from operator import methodcaller
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..exceptions import InputError, OptionError
+from ..exceptions import InputError, OptionError, hint_of
 from ..io.cells import Content
 from ..io.column_kinds import column_names
 from ..io.documents import LabelsNeeded
@@ -300,8 +299,7 @@ class Arrays(Tables):
 def need_column(rows: Rows, name: str, flag: str) -> None:
     """See that a column is there."""
     if name not in rows.columns:
-        meant = get_close_matches(name, rows.names, 1)
-        hint = f"did you mean {meant[0]!r}?" if meant else f"there is {listed(rows.names)}"
+        hint = hint_of(name, rows.names, f"there is {listed(rows.names)}")
         raise InputError(f"{rows.path}: no column {name!r}, which {flag} names; {hint}")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from decimal import Decimal
@@ -25,7 +24,7 @@ from ..io.labels import (
     places_of,
     read_labels,
 )
-from ..io.vectors import cells_of, columns_of, in_place, unmasked
+from ..io.vectors import cells_of, check_names, check_there, columns_of, in_place, unmasked
 from ..targets import UNKNOWN, UNLABELLED, Targets, label_sets, labels, soft_labels
 from ._types import ClassifierMixin, Labels, Table, Weights
 
@@ -175,8 +174,7 @@ def read_y(y, n_rows: int, needed: bool = True) -> tuple[np.ndarray, np.ndarray 
 
 def _named_columns(y) -> Shares | None:
     """Of a frame whose columns are the classes."""
-    if hasattr(y, "collect"):
-        raise InputError(f"y is a {type(y).__name__}, whose rows are not there yet: collect() them")
+    check_there(y, "y")
     names, column = columns_of(y) or ([], None)
     if column is None or len(names) < 2:
         return None
@@ -184,10 +182,8 @@ def _named_columns(y) -> Shares | None:
     if missing_labels(classes).any():
         j = first(missing_labels(classes))
         raise InputError(f"the header of y has {names[j]!r} in column {j}, which can be no label")
+    check_names(names, "y")
     classes, order = np.unique(classes, return_index=True)
-    if len(classes) < len(names):
-        ((name, _),) = Counter(names).most_common(1)
-        raise InputError(f"y has two columns of the name {name!r}")
     values = _stacked([_share_column(column(j), f"column {names[j]!r}") for j in order.tolist()])
     return Shares(values, classes)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from ..exceptions import InputError, NoNumberError
 from ..families import Accepts
 from ..io.cells import LARGEST, is_missing, shown
 from ..io.frames import check_shape
-from ..io.vectors import columns_of, unmasked
+from ..io.vectors import check_names, check_there, columns_of, unmasked
 
 _NO_DATES = "make numbers of them, such as days since one"
 
@@ -105,15 +104,12 @@ def _as_objects(X) -> np.ndarray | None:
 
 def _check_table(X) -> None:
     """Refuse tables that would be taken for something else, or be refused without a reason."""
-    if hasattr(X, "collect"):
-        raise InputError(f"X is a {type(X).__name__}, whose rows are not there yet: collect() them")
+    check_there(X, "X")
     names, _ = columns_of(X) or ([], None)
     if not names:
         _check_kind("X", getattr(X, "dtype", None))
         return
-    if len(set(names)) < len(names):
-        ((name, _),) = Counter(names).most_common(1)
-        raise InputError(f"X has two columns of the name {name!r}")
+    check_names(names, "X")
     dtypes = getattr(X, "dtypes", None)
     for name, dtype in zip(names, X.schema.types if dtypes is None else dtypes, strict=False):
         _check_kind(f"column {name!r} of X", dtype)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from operator import attrgetter
 from typing import Any, TypeVar, dataclass_transform
 
@@ -13,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from .._checks import NUMBER
 from ..engines import count_jobs, resolve_device, resolve_engine
-from ..exceptions import OptionError, UnknownOptionError
+from ..exceptions import OptionError, UnknownOptionError, hint_of
 
 Estimator = TypeVar("Estimator", bound=type)
 
@@ -38,8 +37,7 @@ class Named:
         known = cls._get_param_names()  # type: ignore[attr-defined]
         for name in options:
             if name not in known:
-                meant = get_close_matches(name, known, 1)
-                hint = f"did you mean {meant[0]!r}?" if meant else f"there are: {known}"
+                hint = hint_of(name, known, f"there are: {known}")
                 raise UnknownOptionError(f"{cls.__name__} has no option {name!r}; {hint}")
         return super().__new__(cls)
 

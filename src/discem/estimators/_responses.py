@@ -17,7 +17,7 @@ from ..families.lognormal import SKEWED
 from ..io.cells import LARGEST, as_floats, is_missing, shown
 from ..io.column_kinds import skewness
 from ..io.frames import check_table
-from ..io.vectors import cells_of, columns_of, plain_name, unmasked
+from ..io.vectors import cells_of, check_there, columns_of, plain_name, unmasked
 
 TARGETS = ("real", "positive", "count")
 _ABSURD = 1e5  # times the usual distance from the median, from which a number is a mistake
@@ -36,8 +36,7 @@ def read_numbers(y: Any, n_rows: int, needed: bool = True) -> Given:
     """Numbers, None or NaN where there is none: a vector, or several columns."""
     if y is None:
         raise InputError("requires y to be passed, but the target y is None")
-    if hasattr(y, "collect"):
-        raise InputError(f"y is a {type(y).__name__}, whose rows are not there yet: collect() them")
+    check_there(y, "y")
     found = _read(y)
     if len(found.values) != n_rows:
         raise InputError(f"X has {n_rows} rows but y has {len(found.values)}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -23,7 +22,7 @@ from .cells import (
     shown,
 )
 from .dtypes import dtype_of
-from .vectors import plain_name, unmasked
+from .vectors import check_names, check_there, not_there, plain_name, unmasked
 
 BACKENDS = ("pandas", "polars", "pyarrow", "array", "dicts")
 _TABLES = "a data frame, an array with two axes, or a list of dicts or of lists"
@@ -54,9 +53,7 @@ class Table:
         self.names = list(range(shape[1])) if names is None else [*map(plain_name, names)]
         self._find, self._read = find, read
         self._levels: dict[int, Content] = {}
-        if len(set(self.names)) < len(self.names):
-            ((name, _),) = Counter(self.names).most_common(1)
-            raise InputError(f"X has two columns of the name {name!r}")
+        check_names(self.names, "X")
 
     def dtype(self, column: int) -> list[Any]:
         """The type of a column of a data frame, see `dtype_of`."""
@@ -128,8 +125,7 @@ def check_table(X: Any) -> Table:
         library = sys.modules.get(backend)  # if it is not there, X cannot be its data frame
         if library and isinstance(X, tuple(getattr(library, kind) for kind in kinds)):
             return open_it(X)
-    if hasattr(X, "collect"):
-        raise _not_there(X)
+    check_there(X, "X")
     if hasattr(X, "columns"):
         return _open_other(X)
     if hasattr(X, "__array__"):
@@ -295,10 +291,6 @@ def _open_other(X: Any) -> Table:
     except TypeError as error:
         raise InputError(f"X is a {type(X).__name__}: expected {_TABLES}") from error
     if isinstance(frame, nw.LazyFrame):
-        raise _not_there(X)
+        raise not_there(X, "X")
     native = frame.to_native()
     return _open_pandas(frame.to_pandas()) if native is X else check_table(native)
-
-
-def _not_there(X: Any) -> InputError:
-    return InputError(f"X is a {type(X).__name__}, whose rows are not there yet: collect() them")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -12,7 +11,7 @@ import numpy as np
 
 from .._checks import demand
 from .._kinds import savable
-from ..exceptions import InputError, OptionError, warn
+from ..exceptions import InputError, OptionError, hint_of, warn
 from .cells import Content, shown
 from .column_kinds import COLUMN_KINDS, IGNORED, MISSING, ColumnKind, Slot, column_names
 from .columns import Column, merged_counts, place, seen_of
@@ -406,8 +405,7 @@ def _given(families: str | Mapping[Any, str], names: Sequence[Any]) -> dict[str 
     for key, family in families.items():
         name = plain_name(key)
         if name not in given:
-            meant = get_close_matches(str(name), map(str, names), 1)
-            hint = f"did you mean {meant[0]!r}?" if meant else f"there are: {_listed(names)}"
+            hint = hint_of(str(name), map(str, names), f"there are: {_listed(names)}")
             raise OptionError(f"families: X has no column {key!r}; {hint}")
         if family not in ("auto", *column_names()):
             raise OptionError(

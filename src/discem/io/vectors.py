@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Collection, Mapping, Set
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from operator import attrgetter
 from typing import Any
 
@@ -105,6 +106,24 @@ def _refuse_zone(dtype: Any, what: str) -> None:
             f"{what} holds {dtype}, times with a time zone, which labels do not keep: make them "
             "texts, or leave the zone out"
         )
+
+
+def check_there(given: Any, what: str) -> None:
+    """Refuse a frame that is still to be computed."""
+    if hasattr(given, "collect"):
+        raise not_there(given, what)
+
+
+def not_there(given: Any, what: str) -> InputError:
+    kind = type(given).__name__
+    return InputError(f"{what} is a {kind}, whose rows are not there yet: collect() them")
+
+
+def check_names(names: Sequence[Any], what: str) -> None:
+    """Refuse two columns of one name."""
+    if len(set(names)) < len(names):
+        ((name, _),) = Counter(names).most_common(1)
+        raise InputError(f"{what} has two columns of the name {name!r}")
 
 
 def columns_of(frame: Any) -> tuple[list[Any], Callable[[int], Any]] | None:

@@ -1,9 +1,4 @@
-"""What moves a mean and a covariance: steps that stay inside, free coordinates, the prior.
-
-Free coordinates are those of a covariance in white units, in which the prior's is the identity:
-the mean, and a lower triangle C with ``S = L C C' L'``, the logarithm of its diagonal. The Fisher
-information is nearly diagonal there.
-"""
+"""What moves a mean and a covariance: steps that stay inside."""
 
 from __future__ import annotations
 
@@ -62,9 +57,6 @@ def definite(covariance: Any) -> tuple[Any, Any]:
 def rooted(covariance: Any) -> Any:
     """Lower triangles whose squares are covariances, which may be singular by rounding."""
     return definite(covariance)[1]
-
-
-# --- steps ----------------------------------------------------------------------------------------
 
 
 def moved(block: Block, found: Any, step: Step, landed: Any) -> tuple[Block, int]:
@@ -155,93 +147,3 @@ def land_check(step: Step, count: Any, S: Any, to_count: Any, to_sum: Any, to_sq
     values = xp.maximum(values, least)
     lifted = (vectors * values[:, None, :]) @ xp.matrix_transpose(vectors)
     return kept, shift, xp.where(short[:, None, None], lifted, square), short
-
-
-# --- free coordinates -----------------------------------------------------------------------------
-
-
-def free(block: Block) -> dict[str, Any]:
-    """The values in white units."""
-    xp, white = namespace_of(block.mass), rooted(block.prior.covariance)
-    one = _one(block)
-    C = _triangles(block, white)
-    diagonal = xp.sum(C * one, axis=-1)
-    logs = xp.log(diagonal)[:, :, None] * one + C * (1.0 - one)
-    return {"mean": xp.linalg.inv(white) @ block.values["mean"], "covariance": last(logs)}
-
-
-def values_of(block: Block, free: dict[str, Any]) -> dict[str, Any]:
-    """The values at some free coordinates."""
-    xp, one, white = namespace_of(block.mass), _one(block), rooted(block.prior.covariance)
-    logs = first(free["covariance"])
-    C = xp.tril(logs * (1.0 - one)) + xp.exp(xp.sum(logs * one, axis=-1))[:, :, None] * one
-    root = white @ C
-    return {
-        "mean": white @ free["mean"],
-        "covariance": last(symmetric(root @ xp.matrix_transpose(root))),
-    }
-
-
-def slope(block: Block, found: Any, counts: Any, n: float) -> tuple[dict, dict]:
-    """Gradient of the objective in free coordinates, and its metric, see `Family.slope`."""
-    xp, one, white = namespace_of(block.mass), _one(block), rooted(block.prior.covariance)
-    (sums, products, _), prior = found, block.prior
-    C = _triangles(block, white)
-    back = xp.linalg.inv(C)
-    precision = xp.matrix_transpose(back) @ back
-    off = (xp.linalg.inv(white) @ (block.values["mean"] - prior.mean[:, None])).T[:, :, None]
-    pulled = precision @ off
-    to_mean = prior.nu_mean / n * pulled[:, :, 0] - (white.T @ sums).T
-    bent = prior.nu_covariance * (precision - precision @ precision)
-    bent = bent - prior.nu_mean * pulled * xp.matrix_transpose(pulled)
-    to_root = (bent / n - white.T @ first(products) @ white) @ C
-    diagonal = xp.sum(C * one, axis=-1)
-    scale = diagonal[:, :, None] * one + (1.0 - one)
-    gradient = {"mean": to_mean.T, "covariance": last(xp.tril(to_root) * scale)}
-    return gradient, _metric(block, back, diagonal, counts, n)
-
-
-def _metric(block: Block, back: Any, diagonal: Any, counts: Any, n: float) -> dict[str, Any]:
-    """The diagonal of the Fisher information, and of the curvature of the prior."""
-    xp, one, prior = namespace_of(back), _one(block), block.prior
-    size = xp.sum(back * back, axis=-2)  # (K, d) diagonal of the precision
-    of_mean = (counts[0, :] + prior.nu_mean / n)[:, None] * size
-    of_covariance = (counts[0, :] + prior.nu_covariance / n)[:, None, None]
-    logs = size * diagonal**2 + 1.0
-    below = size[:, :, None] * (1.0 - one) + logs[:, :, None] * one
-    return {"mean": of_mean.T, "covariance": last(of_covariance * below)}
-
-
-def reach(block: Block, step: dict[str, Any]) -> dict[str, Any]:
-    """How far a step goes: in deviations of the factor, and logarithms of its own."""
-    xp, one, white = namespace_of(block.mass), _one(block), rooted(block.prior.covariance)
-    back = xp.linalg.inv(_triangles(block, white))
-    size = xp.sqrt(xp.sum(back * back, axis=-2))
-    below = size[:, :, None] * (1.0 - one) + one
-    moves = {name: xp.abs(step[name]) for name in step}
-    return {"mean": moves["mean"] * size.T, "covariance": moves["covariance"] * last(below)}
-
-
-def penalty(block: Block) -> float:
-    """-ln of the prior, up to a constant."""
-    xp, one, prior = namespace_of(block.mass), _one(block), block.prior
-    root = rooted(first(block.values["covariance"]))
-    back = xp.linalg.inv(root)
-    off = (back @ (block.values["mean"] - prior.mean[:, None]).T[:, :, None])[:, :, 0]
-    trace = xp.sum((back @ prior.covariance) * back)
-    log_det = 2.0 * xp.sum(xp.log(xp.sum(root * one, axis=-1)))
-    return float(
-        0.5 * (prior.nu_mean * xp.sum(off * off) + prior.nu_covariance * (log_det + trace))
-    )
-
-
-def _one(block: Block) -> Any:
-    mass = block.mass
-    return namespace_of(mass).eye(
-        block.values["mean"].shape[0], dtype=mass.dtype, device=mass.device
-    )
-
-
-def _triangles(block: Block, white: Any) -> Any:
-    """C of every component."""
-    return namespace_of(white).linalg.inv(white) @ rooted(first(block.values["covariance"]))

@@ -142,8 +142,7 @@ class GaussianFamily(Family):
     def collect(self, rows, parts, n_features, n_classes):
         return _units.collect(rows.values, parts, n_features, n_classes)
 
-    def merged(self, tallies):
-        return _units.merged(tallies)
+    merged = staticmethod(_units.merged)
 
     def start(self, prior, tally, total, init, stream):
         return _units.start(self.name, prior, tally, total, init, stream)

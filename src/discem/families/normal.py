@@ -21,7 +21,7 @@ from ..exceptions import OptionError
 from ..io.rows import DenseRows, dense_rows
 from ..priors import NormalWishart
 from ..projections import Check
-from . import _moments, _units, _wishart
+from . import _moments, _units, _white, _wishart
 from ._block import Accepts, Block, Schema
 from ._family import Family, register
 from ._given import FARTHEST, LOG_ROOT, covariances, inverses, log_units
@@ -40,8 +40,7 @@ class NormalFamily(Family):
 
     # --- the three things a model asks for --------------------------------------------------------
 
-    def view(self, X):
-        return dense_rows(X)
+    view = staticmethod(dense_rows)
 
     def read(self, block, rows: DenseRows):
         shift, scale = block.fixed["shift"], block.fixed["scale"]
@@ -101,17 +100,13 @@ class NormalFamily(Family):
         landed = _wishart.land_check if isinstance(step.projection, Check) else _wishart.land_inside
         return _wishart.moved(block, found, step, landed)
 
-    def slope(self, block, found, counts, n):
-        return _wishart.slope(block, found, counts, n)
-
-    def free(self, block):
-        return _wishart.free(block)
+    slope = staticmethod(_white.slope)
+    free = staticmethod(_white.free)
+    reach = staticmethod(_white.reach)
+    penalty = staticmethod(_white.penalty)
 
     def placed(self, block, free):
-        return block._replace(values=_wishart.values_of(block, free))
-
-    def reach(self, block, step):
-        return _wishart.reach(block, step)
+        return block._replace(values=_white.values_of(block, free))
 
     def strength(self, block):
         return max(block.prior.nu_mean, block.prior.nu_covariance)
@@ -121,8 +116,7 @@ class NormalFamily(Family):
     def collect(self, rows, parts, n_features, n_classes):
         return _moments.collect(rows.values, parts, n_features, n_classes)
 
-    def merged(self, tallies):
-        return _moments.merged(tallies)
+    merged = staticmethod(_moments.merged)
 
     def start(self, prior, tally, total, init, stream):
         begin = _moments.start(prior, tally, total, init, stream)
@@ -170,9 +164,6 @@ class NormalFamily(Family):
         square = moments["square"].reshape(len(m), len(m), m.shape[1])
         return {"mean": m, "covariance": square - m[:, None, :] * m[None, :, :]}
 
-    def penalty(self, block):
-        return _wishart.penalty(block)
-
     def sample(self, block, codes, rng):
         mean, covariance = moments(block)
         root = _wishart.rooted(covariance)
@@ -182,8 +173,7 @@ class NormalFamily(Family):
             rows[codes == k] += noise[codes == k] @ root[k % len(root)].T
         return rows
 
-    def given(self, block, rows):
-        return correlated(block, rows)
+    given = staticmethod(correlated)
 
     # --- what users meet --------------------------------------------------------------------------
 

@@ -20,38 +20,26 @@ from ._average import (
     REST,
     Member,
     check_members,
-    dealt,
     explained,
     log_proba_of,
 )
 from ._batch import Batch
-from ._candidates import DEFAULTS, STREAM, Readings, Sizes, candidates, how_many, loss_of
+from ._candidates import DEFAULTS, STREAM, loss_of
 from ._choice import (
-    Chooser,
-    Mark,
     Options,
-    Result,
-    is_behind,
-    less_surprised,
-    of_all_classes,
 )
 from ._explain import Importance
-from ._folds import Split
 from ._options import check_positive, check_words, with_options
 from ._pieces import spreads
 from ._shift import Scaling
 from ._strange import Usual
-from ._table_answers import TableAnswers
+from ._table_choice import CHOSEN, ChoosesTable
 from ._table_preset import (
-    KEPT,
     MOST_STEPS,
-    TRIED,
     FittedTable,
     TablePreset,
     sizes_of_density,
-    views_of,
 )
-from ._tables import renamed_labels
 from ._threads import writes
 from ._types import (
     Auto,
@@ -68,18 +56,13 @@ from ._types import (
 )
 from .mixture import MixtureClassifier
 
-_CELLS = 2_000_000  # .. or so many cells
-_VISITS, _WORK = 40_000, 30_000_000  # of rows, and of factors by rows, in a trial
-_FEWEST, _LONGEST = 8, 10  # epochs of a trial
-_MORE = 20  # .. and with all rows, of the models that are kept
 _LOOKED_AT = 10_000  # rows of the training that the model is asked of at the end
 _EXPLAINED, _LARGEST = 300, 1_000_000  # .. of which so many are explained, or so many cells
-_CHOSEN = (*DEFAULTS,)  # options that "auto" chooses
 
 
 @savable
 @with_options
-class TableClassifier(TableAnswers):
+class TableClassifier(ChoosesTable):
     """A data frame in, labels out: a mixture of products of distributions inside each class.
 
     Columns may be numbers, counts, flags, categories and dates, with cells missing anywhere, in
@@ -376,7 +359,7 @@ class TableClassifier(TableAnswers):
 
     def _fixed(self) -> Options:
         """The options that are given."""
-        given = {name: getattr(self, name) for name in (*_CHOSEN, "temperature")}
+        given = {name: getattr(self, name) for name in (*CHOSEN, "temperature")}
         return {name: value for name, value in given.items() if value != "auto"}
 
     def _new_model(self, chosen: dict[str, Any], seed: int, **options) -> MixtureClassifier:
@@ -405,18 +388,6 @@ class TableClassifier(TableAnswers):
         present = None if y.ndim == 2 else plain_labels(_input.find_classes(own))
         return _answers(own, named), present
 
-    def _warn_of_labels_among_columns(self, readings: Readings, y) -> None:
-        """A column that is the label in other words is seldom known when the model is asked."""
-        if y.ndim == 1:
-            codes = _input.encode(y, _input.find_classes(y)).codes
-            for name in renamed_labels(readings.of(DEFAULTS), codes):
-                warn(
-                    f"column {name!r} tells the class of every row: each class has its own level. "
-                    "If it is the label, or is not known before the label, leave it out: "
-                    f"families={{{name!r}: 'ignored'}}",
-                    UserWarning,
-                )
-
     def _warn_of_missing_labels(self, y) -> None:
         if y.ndim == 1:
             missing = _input.missing_labels(y)
@@ -427,104 +398,7 @@ class TableClassifier(TableAnswers):
                     UserWarning,
                 )
 
-    # --- choosing ---------------------------------------------------------------------------------
-
-    def _choose(
-        self, readings: Readings, y, weights, seed: int, rng, on_workers: bool
-    ) -> list[tuple[Options, float, float]]:
-        """Settle what is left at "auto" on held-out rows.
-
-        Returns options of the models to train on all rows, their weights and temperatures; none
-        where models of the choice are kept.
-        """
-        alone = [(self.chosen_, 1.0, self.chosen_["temperature"])]
-        y, _ = y
-        self._warn_of_labels_among_columns(readings, y)
-        if y.ndim == 2 or not any(
-            getattr(self, name) == "auto" for name in (*_CHOSEN, "temperature")
-        ):
-            return alone  # label sets and shares have no log-loss to judge by
-        classes = _input.find_classes(y)
-        codes, columns = _input.encode(y, classes).codes, len(readings.layout.columns)
-        most = min(TRIED, max(_CELLS // max(columns, 1), 1000))
-        labelled = int(np.count_nonzero((codes >= 0) & (weights > 0)))
-        parts, average = self._held_out(codes, weights, rng, on_workers, most)
-        if not parts:
-            return alone
-
-        def train(options: Options, part: Split, _) -> MixtureClassifier:
-            rows = part.train
-            factors = columns * len(np.unique(codes[rows])) * options["n_components"]
-            epochs = min(_epochs(len(rows), factors), self.max_iter)
-            model = self._new_model(options, seed, max_iter=epochs, n_jobs=None, verbose=0)
-            table = readings.of(options).take(rows)
-            self._run(model, "choice", table, y[rows], part.weights[rows], chooser)
-            return model
-
-        def score(options: Options, part: Split, model: MixtureClassifier) -> np.ndarray:
-            views = views_of(readings.of(options).take(part.held), seed)
-            whole, *hidden = (model.learner_.score(each) for each in views)
-            scores = np.stack([whole, whole, *hidden])  # rows as they are count as much
-            return of_all_classes(scores, model.classes_, classes)
-
-        def keep(options: Options, model: MixtureClassifier, mark: Mark | None) -> None:
-            self._fitted.model, self._fitted.choice = model, chooser.choice()
-            self._fitted.chosen |= options
-            if mark is not None:
-                self.chosen_["temperature"] = self._temperature_of(mark)
-
-        sizes = Sizes.of(readings, codes[(codes >= 0) & (weights > 0)], most)
-        fixed = {name: value for name, value in self._fixed().items() if name in DEFAULTS}
-        chooser = Chooser(
-            parts, train, score, less_surprised, keep, hopeless=is_behind,
-            of=how_many(sizes, readings, fixed), verbose=self.verbose, all_models=average > 1,
-        )  # fmt: skip
-        ways = candidates(sizes, readings, fixed, chooser.results)
-        best = self._best_of(chooser, ways, average // 2, labelled)
-        if not best:
-            return [(self.chosen_, 1.0, self.chosen_["temperature"])]
-        seen = min(np.count_nonzero(part.weights) for part in parts) / np.count_nonzero(weights)
-        models = best[0][0].models  # those of other candidates have seen the same rows
-        know_all = all(np.array_equal(model.classes_, classes) for model in models)
-        if len(parts) > 1 and seen >= KEPT and know_all:
-            counts = np.bincount(codes[codes >= 0], weights[codes >= 0])
-            self._keep_models(dealt(best, average), readings, y, weights, counts)
-            return []
-        return [(own.options, share, self._temperature_of(own.mark)) for own, share in best]
-
-    def _temperature_of(self, mark: Mark) -> float:
-        return mark.safe_temperature if self.temperature == "auto" else float(self.temperature)
-
-    def _keep_models(
-        self,
-        models: list[tuple[Result, MixtureClassifier, float]],
-        readings: Readings,
-        y: np.ndarray,
-        weights: np.ndarray,
-        class_count: np.ndarray,
-    ) -> None:
-        """Let models of the choice go on with all rows and be the members.
-
-        Each began with other rows, and so they stay different.
-        """
-        members, steps = [], min(_MORE, self.max_iter)
-        for result, begun, weight in models:
-            model = begun._gone_on(readings.of(result.options), y, weights, steps)
-            model.set_params(n_jobs=self.n_jobs, max_iter=self.max_iter, verbose=self.verbose)
-            if self.temperature == "auto":  # that by which it was weighed
-                model.temperature_ = result.mark.temperature
-            model.class_count_ = class_count
-            members.append(Member(model, weight))
-        self._fitted.members = members
-        self._fitted.chosen |= models[0][0].options
-        self.chosen_["temperature"] = members[0].model.temperature_
-
 
 def _answers(y: np.ndarray, named: np.ndarray | None) -> Any:
     """What is known of the answers, as mixtures take it."""
     return y if named is None else _input.Shares(y, named)
-
-
-def _epochs(n_rows: int, factors: int) -> int:
-    """Of a candidate, as many as there is time for: the first ones tell most."""
-    return max(min(_VISITS // n_rows, _WORK // (n_rows * factors), _LONGEST), _FEWEST)

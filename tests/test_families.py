@@ -9,7 +9,7 @@ import tiny
 from scipy.integrate import quad
 
 from discem import Dirichlet, NormalGamma
-from discem.families import FAMILIES, Family
+from discem.families import FAMILIES, Family, _units
 from discem.targets import label_sets, labels, soft_labels
 
 every_family = pytest.mark.parametrize("family", FAMILIES)
@@ -168,8 +168,10 @@ def responsibilities(targets):
 
 
 @weighted
-def test_collected_rows_are_weighted_moments(targets):
-    """Moments of every class, over the cells that are there."""
+@pytest.mark.parametrize("at_once", [1, 1 << 20])
+def test_collected_rows_are_weighted_moments(targets, at_once, monkeypatch):
+    """Moments of every class, over the cells that are there; some columns at a time, or all."""
+    monkeypatch.setattr(_units, "_AT_ONCE", at_once)
     X, _ = tiny.data("gaussian")
     X[3, 0] = X[4, 1] = np.nan
     X += 1e6  # moments must not lose their digits to a large mean

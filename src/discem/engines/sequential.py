@@ -51,10 +51,10 @@ def feed(
 ) -> Iterator[Any]:
     """Rows, or data with these rows, some at a time: whole batches."""
     size = rows_in_cache(rows, model)
-    return (given.take(_span(some)) for some in chunks_of(rows, order, size, batch, most))
+    return (given.take(span(some)) for some in chunks_of(rows, order, size, batch, most))
 
 
-def _span(chosen: np.ndarray) -> Any:
+def span(chosen: np.ndarray) -> Any:
     """Rows one after the other, as those of a stream, are a slice, of which nothing is copied."""
     first = int(chosen[0]) if len(chosen) else 0
     if np.array_equal(chosen, np.arange(first, first + len(chosen))):

@@ -14,6 +14,7 @@ from ._gaussian_priors import rule_of
 _NARROWEST = 0.1  # of the variance within classes: the least that the prior expects in components
 _FAINT = 1e-150  # squares of what is below vanish
 _FAR_OUT = 3.0  # deviations; what is further out should not be a cluster of its own
+_AT_ONCE = 1 << 20  # cells to work on at a time
 _SLOWEST = 2.0**20  # by how much steps of a column may be shortened that is far from normal
 
 
@@ -25,16 +26,23 @@ def collect(values: np.ndarray, parts: list, n_features: int, n_classes: int) ->
         first = np.searchsorted(codes[order], np.arange(n_classes + 1))
         for k in np.unique(codes[codes >= 0]):
             members = order[first[k] : first[k + 1]]
-            cells, weight = values[members], weights[members, None]
-            seen = np.where(np.isnan(cells), 0.0, weight)
-            count = seen.sum(axis=0)
-            share = seen / np.maximum(count, 1e-300)
-            mean = (share * np.nan_to_num(cells)).sum(axis=0)
-            squares = np.nan_to_num(cells - mean) ** 2
-            variance = (share * squares).sum(axis=0)
-            squares /= np.where(variance > 0, variance, 1.0)
-            moments[:, :, k] = mean, variance, count, (share * squares**2).sum(axis=0)
+            size = max(_AT_ONCE // len(members), 1)
+            for begin in range(0, n_features, size):  # there may be no room for all squares
+                some = slice(begin, begin + size)
+                moments[:, some, k] = _moments(values[members, some], weights[members, None])
     return moments
+
+
+def _moments(cells: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Mean, variance, weight and kurtosis of columns."""
+    seen = np.where(np.isnan(cells), 0.0, weight)
+    count = seen.sum(axis=0)
+    share = seen / np.maximum(count, 1e-300)
+    mean = (share * np.nan_to_num(cells)).sum(axis=0)
+    squares = np.nan_to_num(cells - mean) ** 2
+    variance = (share * squares).sum(axis=0)
+    squares /= np.where(variance > 0, variance, 1.0)
+    return mean, variance, count, (share * squares**2).sum(axis=0)
 
 
 def merged(tallies: list[np.ndarray]) -> np.ndarray:

@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..engines import Data, Shards
+from ..engines.sequential import span
 from ..exceptions import warn
 from ..progress import Progress
 from .guard import Guard, Patience
@@ -115,7 +116,7 @@ def _train_whole(
     learner: Learner, complete: Data, rows: np.ndarray, held: np.ndarray, plan: Plan, rng: Any
 ) -> None:
     """Train by steps of all rows at once; they need no guard, for none is worse than its start."""
-    data = complete.take(rows)
+    data = complete.take(span(rows))
     progress = Progress(plan.verbose, plan.epochs, len(rows))
     kept, best, begun = None, np.inf, learner.epochs
     stopped, done, hope = False, False, np.inf  # what may still be gained

@@ -61,3 +61,10 @@ def test_no_fit_and_no_prediction_compiles_or_draws():
 def test_the_command_line_answers_before_it_loads_anything_large():
     new = loaded("import discem.cli._app")
     assert not {name.partition(".")[0] for name in new} & {"numpy", "scipy", "sklearn", "numba"}
+
+
+def test_no_file_is_long():
+    """A reader finds a place in a file that fits on a few pages."""
+    source = Path(discem.__file__).parent
+    sizes = {p.name: len(p.read_text(encoding="utf-8").splitlines()) for p in source.rglob("*.py")}
+    assert max(sizes.values()) <= 450, max(sizes, key=sizes.__getitem__)

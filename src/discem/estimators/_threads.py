@@ -65,10 +65,12 @@ class ModelLock:
         """A writer must be alone, and first in the queue; a reader has no writer before it."""
         if self._lent:
             return not writes
-        if writes:
-            return not self.inside and next(iter(self.queue)) == thread
+        if any(self.inside.values()):
+            return False
+        if next(iter(self.queue)) == thread:
+            return not (writes and self.inside)
         ahead = takewhile(lambda other: other != thread, self.queue)
-        return not any(self.inside.values()) and not any(map(self.queue.__getitem__, ahead))
+        return not (writes or any(map(self.queue.__getitem__, ahead)))
 
     def leave(self, thread: int) -> None:
         """End what the thread did or waited for; once more does no harm."""

@@ -84,6 +84,13 @@ def test_impute_judges_all_methods_on_the_same_cells(tmp_path):
     assert max(ours) < 0.9 < min(mean)
 
 
+def test_outliers_are_counted_after_a_fit_and_in_a_stream():
+    printed = run("outliers.py", "--what", "flagged", "--sets", "breast_cancer", "--cuts", "1")
+    shares = printed.splitlines()[-1].replace("%", "").split()[1:]
+    assert len(shares) == 4
+    assert all(0 <= float(share) < 15 for share in shares)
+
+
 def test_holes_are_as_many_as_asked_and_rows_keep_their_labels(benchmarks):
     spec = importlib.util.spec_from_file_location("holes", BENCHMARKS / "missing.py")
     missing = importlib.util.module_from_spec(spec)

@@ -104,4 +104,4 @@ def _values(answer: OfColumn) -> tuple[np.ndarray, np.ndarray]:
         best = np.argsort(-answer.p[0], kind="stable")[:_LEVELS]
         return best, answer.p[0, best]
     at = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
-    return np.concatenate([answer.quantile(q) for q in at]), np.full(len(at), 1.0 / len(at))
+    return answer.quantile(at), np.full(len(at), 1.0 / len(at))

@@ -84,8 +84,8 @@ class OfNumbers(NamedTuple):
         """The probability of an exact 0; None: the column has no spike there."""
         return None if self.positive is None else 1.0 - self._weights().sum(axis=1)
 
-    def quantile(self, q: float) -> np.ndarray:
-        """The least x with p(cell <= x) >= q."""
+    def quantile(self, q: Any) -> np.ndarray:
+        """The least x with p(cell <= x) >= q, (n,); of a single row q may be several."""
         return _bisected(self.cdf, q, *self._ends(), len(self.shares))
 
     def _ends(self) -> tuple[Any, Any]:
@@ -161,8 +161,8 @@ class OfCounts(NamedTuple):
         """p(cell <= x) of each row."""
         return (self.shares * pdtr(np.floor(x)[:, None], self.rate)).sum(axis=1)
 
-    def quantile(self, q: float) -> np.ndarray:
-        """The least x with p(cell <= x) >= q."""
+    def quantile(self, q: Any) -> np.ndarray:
+        """The least x with p(cell <= x) >= q, (n,); of a single row q may be several."""
         return np.ceil(_bisected(self.cdf, q, self.low - 0.5, self.high, len(self.shares)) - 1e-6)
 
     def _log_p(self, x: np.ndarray) -> np.ndarray:
@@ -184,8 +184,9 @@ def number_of(
     return OfNumbers(shares, centre, variance, positive, log, low, high)
 
 
-def _bisected(cdf: Any, q: float, low: float, high: float, n: int) -> np.ndarray:
-    below, above = np.full(n, low), np.full(n, high)
+def _bisected(cdf: Any, q: Any, low: Any, high: Any, n: int) -> np.ndarray:
+    shape = np.broadcast_shapes((n,), np.shape(q))
+    below, above = np.full(shape, low), np.full(shape, high)
     for _ in range(_HALVINGS):
         middle = below / 2.0 + above / 2.0
         enough = cdf(middle) >= q

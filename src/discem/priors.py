@@ -128,7 +128,8 @@ class NormalWishart(NamedTuple):
     It adds ``nu_mean (m - mean)' S^-1 (m - mean) / 2`` and
     ``nu_covariance (ln |S| + tr(covariance S^-1)) / 2`` to the loss of each mean m and covariance
     S. By default the centre is the data's own: the overall mean, and the pooled within-class
-    covariance, a fifth of the way to its diagonal. `nu_covariance` is then `strength` times the
+    covariance, a fifth of the way to its diagonal; a number for `covariance` is that variance of
+    each column, and none together. `nu_covariance` is by default `strength` times the
     number of columns and 2, at least 30, which the components of a class share.
     """
 

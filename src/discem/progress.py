@@ -144,3 +144,20 @@ class Choosing(Lines):
         if self.best is not None:
             left = self._left(min(self.done / self.of, 1.0)).replace("at most", "about").strip()
             self.line += f", best log-loss {self.best:.4f}" + (f", {left}" if left else "")
+
+
+class Steps(Lines):
+    """Work on so many things, one after the other: a line when it is done, and one that moves."""
+
+    def __init__(self, verbose: int, name: str, of: int):
+        super().__init__(verbose)
+        self.name, self.of = name, max(of, 1)
+
+    def passed(self, done: int) -> None:
+        """So many are done."""
+        if done >= self.of:
+            seconds = time.monotonic() - self.begun
+            if self.on and seconds >= _WORTH:
+                self._say(f"{self.name}: {done} in {seconds:.1f} s")
+        elif self.moving and self._is_due(_OFTEN):
+            self._move(f"{self.name}: {done}/{self.of}{self._left(done / self.of)}")

@@ -13,11 +13,13 @@ from .._kinds import savable
 from ..exceptions import InputError, OptionError
 from ..io.bag import Bag, as_documents
 from ..io.seen import Seen
+from . import _input
 from ._by_label import place_of
 from ._choice import Choice
 from ._explain import Explanation, telling_words
-from ._joint import LinearForm
+from ._joint import LinearForm, normalized
 from ._lazy import by_partition, n_classes
+from ._meaning import MEANING, Meaning, vectors_of
 from ._options import of
 from ._preset import ClassifierPreset
 from ._threads import reads, writes
@@ -50,6 +52,16 @@ class Fitted:
     model: MultinomialNB | None = None
     roles: dict[str, str] = field(default_factory=dict)
     files: dict[str, Seen] = field(default_factory=dict)  # that a command read as a stream
+    meaning: Meaning | None = None  # of vectors, where they are of use
+
+    def warm(self, temperature: float, before: float | None) -> None:
+        """Take another temperature, of words whose best one was another `before`."""
+        if self.meaning is not None and before is not None:  # words speak louder or lower now
+            ratio = temperature / before
+            temperature = self.chosen["temperature"] * ratio
+            self.meaning.weight /= ratio
+            self.meaning.bias /= ratio
+        self.chosen["temperature"] = temperature
 
     @property
     def is_trained(self) -> bool:
@@ -62,35 +74,97 @@ class DocumentModel(ClassifierPreset):
     _fitted: Fitted
     length: Any
     n_features: Any
+    encoder: Any
+    verbose: Any
+    device: Any
 
     # --- prediction -------------------------------------------------------------------------------
 
     def _weigh(self, counts) -> sp.csr_matrix:
         return self.bag_.weigh(counts, self.chosen_["weighting"], self.length)
 
-    @reads
-    def _rows(self, X):
+    def _documents(self, X) -> list[Any]:
+        """The documents that a fitted model is asked about."""
         if not self.__sklearn_is_fitted__():  # which is quick
             check_is_fitted(self)
-        return self._weigh(self.bag_.count(as_documents(X)))
+        return as_documents(X)
+
+    @reads
+    def _rows(self, X):
+        documents = self._documents(X)
+        return self._weigh(self.bag_.count(documents))
+
+    def _said(self, X, vectors: np.ndarray | None = None) -> Any:
+        """What vectors of documents add to ``ln p(y, words)``, without that of the classes."""
+        meaning = self._fitted.meaning
+        if meaning is None:
+            return 0.0
+        return meaning.said(self._vectors(X) if vectors is None else vectors)
+
+    def _vectors(self, X) -> np.ndarray:
+        """The vectors of documents, by the encoder that the model was trained with."""
+        meaning: Any = self._fitted.meaning
+        meaning.check_encoder(self.encoder)
+        return vectors_of(self.encoder, as_documents(X), self.verbose)
+
+    def _vectors_to_learn(self, fitted: Fitted, documents: list[Any]) -> np.ndarray | None:
+        """Those of the next documents of a stream, which has a block of vectors from its start."""
+        if fitted.model is not None:
+            return None if fitted.meaning is None else self._vectors(documents)
+        if self.encoder is None:
+            return None
+        vectors = vectors_of(self.encoder, documents, self.verbose)
+        fitted.meaning = Meaning.new(self.encoder, vectors, device=self.device)
+        return vectors
+
+    def _start(self) -> Any:
+        """What the block of vectors adds for each class, whatever the document."""
+        return 0.0 if self._fitted.meaning is None else self._fitted.meaning.start
+
+    def _tempered(self, X, vectors: np.ndarray | None = None) -> np.ndarray:
+        """``ln p(y | document)``, (n, n_classes), up to what is the same for all classes.
+
+        A document without words has the frequencies of the classes, and its vector, to speak.
+        """
+        X = self._documents(X)
+        rows = self._rows(X)
+        model, silent = self.model_, _silent(rows)
+        scores = model.temperature_ * (model._scores(rows) + self._start()) + model._prior_shift
+        scores[silent] = np.log(model.class_frequency_)
+        return scores + model.temperature_ * self._said(X, vectors)
+
+    def _foreseen(self, documents, vectors, y, weights) -> tuple[float, float] | None:
+        """Accuracy and log-loss of documents that are not learnt yet.
+
+        A class that the model does not know is one guess more.
+        """
+        codes = _input.encode(y, self.classes_).codes
+        weights = np.where(_input.missing_labels(y), 0.0, weights)
+        if not weights.any():
+            return None
+        log_p = normalized(self._tempered(documents, vectors))
+        known = codes >= 0
+        right = known & (log_p.argmax(axis=1) == codes)
+        losses = -log_p[np.arange(len(codes)), np.maximum(codes, 0)]
+        losses = np.where(known, losses, np.log(len(self.classes_) + 1.0))
+        return float(np.average(right, weights=weights)), float(np.average(losses, weights=weights))
 
     @by_partition(dtype=lambda model: model.classes_.dtype)
     @reads
     def predict(self, X: Table, reject: float | None = None, usual: Any = None) -> np.ndarray:
         """The most probable class of each document, or None; see `MultinomialNB.predict`."""
-        rows = self._rows(X)
-        found, silent = self.model_.predict(rows), _silent(rows)
-        if len(silent):
-            found[silent] = self.classes_[self.model_.class_frequency_.argmax()]
-        return self._or_none(found, X, reject, usual)
+        X = self._documents(X)
+        best = self._tempered(X).argmax(axis=1)
+        return self._or_none(self.classes_[best], X, reject, usual)
 
     @by_partition(n_classes)
     @reads
     def predict_proba(self, X: Table) -> np.ndarray:
         """``p(y | document)`` of every class, as (n_documents, n_classes).
 
-        A document without a single word that the model knows says nothing: its classes are as
-        probable as they were frequent in training (or as `set_class_prior` says that they are).
+        A document without a single word that the model knows says nothing, unless its vector does:
+        its classes are as probable as they were frequent in training (or as `set_class_prior` says
+        that they are).
         """
         return np.exp(self.predict_log_proba(X))
 
@@ -98,23 +172,23 @@ class DocumentModel(ClassifierPreset):
     @reads
     def predict_log_proba(self, X: Table) -> np.ndarray:
         """``ln p(y | document)`` of every class; see `predict_proba`."""
-        rows = self._rows(X)
-        found, silent = self.model_.predict_log_proba(rows), _silent(rows)
-        if len(silent):
-            found[silent] = np.log(self.model_.class_frequency_)
-        return found
+        return normalized(self._tempered(X))
 
     @by_partition(n_classes)
     @reads
     def predict_joint_log_proba(self, X: Table) -> np.ndarray:
-        """``ln p(y, document)`` of every class, of the weighted words."""
-        rows = self._rows(X)
-        return self.model_.predict_joint_log_proba(rows)
+        """``ln p(y, document)`` of every class, of the weighted words.
+
+        Vectors add to it what tells classes apart, not their own density.
+        """
+        X = self._documents(X)
+        found = self.model_.predict_joint_log_proba(self._rows(X))
+        return found + self._start() + self._said(X)
 
     @by_partition()
     @reads
     def score_samples(self, X: Table) -> np.ndarray:
-        """``ln p(document)``: low for documents unlike those of the training."""
+        """``ln p(words)`` of each document: low for those unlike the documents of the training."""
         rows = self._rows(X)
         return self.model_.score_samples(rows)
 
@@ -123,24 +197,35 @@ class DocumentModel(ClassifierPreset):
     @writes
     def calibrate(self, X: Table, y: Labels, sample_weight: Weights = None) -> Self:
         """Choose `temperature_` by documents that were not trained on; predictions stay."""
-        rows = self._rows(X)
-        self.model_.calibrate(rows, y, sample_weight)
+        X = self._documents(X)
+        scores = self.model_._scores(self._rows(X)) + self._start() + self._said(X)
+        self.model_._calibrate(scores, y, sample_weight)
         return self
 
     @reads
     def to_linear(self) -> LinearForm:
-        """The same classifier as a linear function of the weighted words.
+        """The same classifier as a linear function of the weighted words, and of vectors.
 
         Returns
         -------
         LinearForm
         """
         check_is_fitted(self)
-        return self.model_.to_linear()._replace(statistics=self._rows)
+        words, meaning = self.model_.to_linear(), self._fitted.meaning
+        if meaning is None:
+            return words._replace(statistics=self._rows)
+        coef, offset = meaning.linear()
+        return LinearForm(
+            np.hstack([words.coef_, coef]),
+            words.intercept_ + meaning.start + offset,
+            lambda X: sp.hstack([self._rows(X), self._vectors(X)], format="csr"),
+        )
 
     @reads
     def explain(self, document: str | list[str]) -> Explanation:
         """The exact contribution of each word of a document to the score of each class.
+
+        With an encoder the last part is that of the document's vector, "(meaning)".
 
         Parameters
         ----------
@@ -158,7 +243,12 @@ class DocumentModel(ClassifierPreset):
         parts = model.temperature_ * row.data[:, None] * model.log_prob_of(row.indices).T
         parts -= parts.mean(axis=1, keepdims=True)
         shown = [names[j] for j in row.indices]
-        start = model.class_scores_ if row.nnz else np.log(model.class_frequency_)
+        start = np.log(model.class_frequency_)
+        if row.nnz:
+            start = model.class_scores_ + model.temperature_ * self._start()
+        if self._fitted.meaning is not None:
+            shown.append(MEANING)
+            parts = np.vstack([parts, model.temperature_ * self._said([document])])
         return Explanation(self.classes_, shown, parts, start)
 
     @reads

@@ -22,7 +22,7 @@ import numpy as np
 
 from .._checks import check_array, check_count, check_number, demand
 from .._kinds import KINDS, name_of
-from ..exceptions import DiscemError, ModelFileError
+from ..exceptions import DiscemError, ModelFileError, OptionError
 from ..io.container import Container, open_to_read, write_container
 from ..io.files import write_atomically
 from ..io.labels import plain_labels, read_labels
@@ -62,7 +62,7 @@ def save(model: Any, path) -> None:
         write_container(file, json.dumps(tree, ensure_ascii=False), arrays, stamp)
 
 
-def load(path) -> Any:
+def load(path, encoder: Any = None) -> Any:
     """Read a model written by `save`.
 
     Only kinds of this library, and those registered with it, are built: a file that holds anything
@@ -73,6 +73,9 @@ def load(path) -> Any:
     ----------
     path : path
         A regular file.
+    encoder : optional
+        What makes the vectors of a `TextClassifier` that was trained with an encoder: files have
+        its name and version, not the encoder. It is refused if it makes other vectors.
 
     Returns
     -------
@@ -106,7 +109,17 @@ def load(path) -> Any:
             raise ModelFileError(
                 f"{path} is not a model file of discem, or it is damaged"
             ) from error
+    if encoder is not None:
+        _give_encoder(model, encoder)
     return model
+
+
+def _give_encoder(model: Any, encoder: Any) -> None:
+    meaning = getattr(model._fitted, "meaning", None) if isinstance(model, Preset) else None
+    if meaning is None:
+        raise OptionError("encoder: the model was not trained with vectors of texts")
+    meaning.check_encoder(encoder)
+    model.set_params(encoder=encoder)
 
 
 def _read(container: Container) -> Any:
@@ -197,6 +210,8 @@ def _fields_of(value: Any) -> dict[str, Any]:
         # no code in files, nor where a model was trained
         params = value.get_params(deep=False)
         params |= dict.fromkeys({"callback", "device", "engine"} & params.keys())
+        if not isinstance(params.get("encoder"), str):  # which is somebody's model
+            params.pop("encoder", None)
         if not is_count(params.get("cv")):  # nor the rows that it was judged by
             params.pop("cv", None)
         if isinstance(params.get("families"), Mapping):  # by columns, whose names stand in files

@@ -62,16 +62,17 @@ def splits(
     cv: Any = None,
     folds: int | None = None,
     most: int = MOST,
+    enough: int = ENOUGH,
 ) -> list[Split]:
     """Hold out labelled rows of a weight, `most` of them taking part.
 
-    Without `cv` it is a fifth of each class, again and again where rows are few, or each of so many
-    `folds`. The only row of a class is never held out. What is held out has a class that is trained
-    on. None where there is nothing to hold out.
+    Without `cv` it is a fifth of each class, again and again where less than `enough` rows are held
+    out, or each of so many `folds`. The only row of a class is never held out. What is held out has
+    a class that is trained on. None where there is nothing to hold out.
     """
     some = rng.permutation(np.flatnonzero((weights > 0) & (codes >= 0)))[:most]
     pairs = (
-        _folds(by_class(some, codes, rng), codes, cv or folds)
+        _folds(by_class(some, codes, rng), codes, cv or folds, enough)
         if cv is None or is_count(cv)
         else _as_told(np.sort(some), codes, cv, _FOLDS)
     )
@@ -99,12 +100,12 @@ def check_cv(cv: Any, sampled: bool = False) -> None:
         raise OptionError("cv: options are chosen on a sample of these rows; give a number")
 
 
-def _folds(order: np.ndarray, codes: np.ndarray, cv: int | None) -> Iterator[Pair]:
+def _folds(order: np.ndarray, codes: np.ndarray, cv: int | None, enough: int) -> Iterator[Pair]:
     """All of `cv` folds, or as many as it takes to judge by enough rows."""
     folds = cv or _FOLDS
     fold = np.arange(len(order)) % folds
     fold[np.bincount(codes[order])[codes[order]] == 1] = -1
-    wanted = cv or min(-(-ENOUGH * folds // max(len(order), 1)), folds)
+    wanted = cv or min(-(-enough * folds // max(len(order), 1)), folds)
     for each in range(wanted):
         yield order[fold != each], order[fold == each]
 

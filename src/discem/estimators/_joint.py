@@ -32,6 +32,13 @@ from ._types import Label, Labels, RandomState, Table, Weights
 LEAST = -29.5  # ln p(y | x): no rows can tell that a class is less probable
 
 
+def normalized(scores: np.ndarray) -> np.ndarray:
+    """``ln p(y | x)`` of scores, in place."""
+    scores -= scores.max(axis=1, keepdims=True)  # beside large scores ln K would be lost
+    scores -= logsumexp(scores, axis=1, keepdims=True)
+    return np.maximum(scores, LEAST, out=scores)
+
+
 class LinearForm(NamedTuple):
     """``ln p(y=k, x) = intercept_[k] + coef_[k] @ statistics(x)``, up to what all classes share."""
 
@@ -119,10 +126,7 @@ class Joint(Adapts, Doubts, Plots, Named, Shared, _input.Classifier):
     @reads
     def predict_log_proba(self, X: Table) -> np.ndarray:
         """``ln p(y | x)`` of every class; see `predict_proba`."""
-        scores = self._scores(X) * self.temperature_ + self._prior_shift
-        scores -= scores.max(axis=1, keepdims=True)  # beside large scores ln K would be lost
-        found = scores - logsumexp(scores, axis=1, keepdims=True)
-        return np.maximum(found, LEAST)
+        return normalized(self._scores(X) * self.temperature_ + self._prior_shift)
 
     @by_partition(n_classes)
     def predict_proba(self, X: Table) -> np.ndarray:
@@ -160,7 +164,9 @@ class Joint(Adapts, Doubts, Plots, Named, Shared, _input.Classifier):
         -------
         self
         """
-        scores = self._scores(X)
+        return self._calibrate(self._scores(X), y, sample_weight)
+
+    def _calibrate(self, scores: np.ndarray, y: Labels, sample_weight: Weights) -> Self:
         y = _input.check_y(y, len(scores))
         targets = _input.encode(y, self.classes_)
         if not targets.plain:

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 
+from ..calibration import best_mix
 from ..engines import Sequential, with_jobs
 from ..families.words import batch_of
 from ..io.bag import COUNTING, Bag
@@ -19,9 +21,12 @@ from ..schedules import by_row, constant, power
 from . import _input
 from ._choice import Chooser, Mark, Options, Result, more_accurate, most_epochs
 from ._documents import DocumentModel
-from ._folds import Split, splits
+from ._folds import ENOUGH, Split, splits
+from ._meaning import Meaning, fit_vectors, vector_scores
 from ._words import Size, Teaches, all_teach, labelled_teach
 from .naive_bayes import MultinomialNB
+
+ENOUGH_TO_WEIGH = 1000  # documents held out, where there are vectors beside words
 
 # Words of two characters or more, "don't" being one, and marks that carry a mood. Phrases need
 # their small words, too; alone these are noise more often than not.
@@ -43,8 +48,6 @@ class WordTrainer(DocumentModel):
     class_weight: Any
     unlabelled_weight: Any
     n_jobs: Any
-    device: Any
-    verbose: Any
 
     def _teaching(self, sample_weight, y) -> np.ndarray:
         """The weights of the documents; none for unlabelled ones, unless they teach by NLL.
@@ -147,13 +150,15 @@ class WordTrainer(DocumentModel):
 
     # --- choosing ---------------------------------------------------------------------------------
 
-    def _parts(self, y, weights, classes, rng) -> list[Split]:
-        """What is held out to settle what is left at "auto"."""
+    def _parts(self, y, weights, classes, rng, enough: int = ENOUGH) -> list[Split]:
+        """What is held out to settle what is left at "auto", and how much vectors say."""
         fixed = "auto" not in (self.loss, self.weighting, self.temperature, self.max_iter)
-        if fixed or y.ndim == 2:  # label sets and shares have no accuracy to judge by
+        if (
+            fixed and self.encoder is None
+        ) or y.ndim == 2:  # label sets and shares have no accuracy to judge by
             return []
         codes = _input.encode(y, classes).codes
-        return splits(codes, weights, rng, cv=self.cv)
+        return splits(codes, weights, rng, cv=self.cv, enough=enough)
 
     def _choose(self, counts, y, K: int, parts: list[Split], unlabelled: bool, rng) -> int:
         """Settle what is left at "auto" on held-out documents; return how many epochs to train."""
@@ -188,6 +193,54 @@ class WordTrainer(DocumentModel):
         self._fitted.choice = chooser.choice()
         self.chosen_["held_out"] = chooser.held_out
         return len(best.marks) + 1 if self.max_iter == "auto" else most  # there is more to learn
+
+    def _weigh_blocks(
+        self, counts, vectors, y, weights, parts: list[Split], epochs: int, rng
+    ) -> float | None:
+        """Train the block of vectors, and let held-out documents say how much it says.
+
+        Words are left alone where it says nothing. Returns the temperature of words alone, if
+        anything was held out.
+        """
+        seed = rng.randint(2**31 - 1)
+        options = {"class_weight": self.class_weight, "device": self.device, "random_state": seed}
+        meaning = Meaning.new(self.encoder, vectors, **options)
+        alone = None
+        if parts:
+            a, b, shift = self._held_out(meaning.model, counts, vectors, y, parts, epochs, rng)
+            codes = np.concatenate([part.codes for part in parts])
+            held_weights = np.concatenate([part.held_weights for part in parts])
+            mix = best_mix(a, b, shift, codes, held_weights)
+            alone = best_mix(a, np.zeros_like(b), np.zeros_like(b), codes, held_weights)
+            told = {"log_loss": mix.log_loss, "words_alone": alone.log_loss, "held_out": len(codes)}
+            if mix.log_loss >= alone.log_loss:
+                self.chosen_["vectors"] = {"weight": 0.0, "bias": 0.0, **told}
+                return alone.temperature
+            self.chosen_["vectors"] = {"weight": mix.weight, "bias": mix.bias, **told}
+            meaning.weight, meaning.bias = mix.weight, mix.bias
+            if self.temperature == "auto":
+                self.chosen_["temperature"] = mix.temperature
+        fit_vectors(meaning.model, vectors, y, weights)
+        self._fitted.meaning = meaning
+        return None if alone is None else alone.temperature
+
+    def _held_out(
+        self, block, counts, vectors, y, parts: list[Split], epochs: int, rng
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Scores of held-out documents by words and by vectors, and ln f(y), each (n, K)."""
+        rows = self._weigh(counts)
+        read, found = sparse_rows(rows), []
+        for part in parts:
+            size, K = Size.of(rows, part.weights), len(_input.find_classes(y))
+            epochs_of_part = max(epochs - (self.max_iter == "auto"), 1)
+            words = self._new_model(self.chosen_["loss"], size, K, epochs_of_part, rng)
+            words.set_params(n_jobs=None, verbose=0).fit(rows, y, part.weights)
+            scores = words.learner_.score(read, part.held)
+            own = fit_vectors(clone(block), vectors, y, part.weights)
+            shift = np.broadcast_to(np.log(own._frequencies()), scores.shape)
+            found.append((scores, vector_scores(own, vectors[part.held]), shift))
+        a, b, shift = (np.concatenate(each) for each in zip(*found, strict=True))
+        return a, b, shift
 
     def _candidates(self, unlabelled: bool) -> Generator[Options, Result, None]:
         """The losses with the first weighting, then the other weighting with the best loss."""

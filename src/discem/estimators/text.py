@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import field
 from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
@@ -14,6 +15,7 @@ from .._checks import check_array, demand
 from .._kinds import savable
 from ..exceptions import EngineError, InputError, OptionError
 from ..io.bag import WEIGHTINGS, Bag, Counted, as_documents
+from ..io.encoders import check_encoder
 from ..io.labels import with_missing
 from ..io.partitions import n_rows, some_rows
 from ..losses import resolve_loss
@@ -21,6 +23,7 @@ from ..priors import Dirichlet
 from . import _input
 from ._documents import Fitted
 from ._folds import check_cv
+from ._meaning import Meaning, vectors_of
 from ._options import (
     check_common_options,
     check_positive,
@@ -43,7 +46,7 @@ from ._types import (
     Table,
     Weights,
 )
-from ._word_trials import WordTrainer
+from ._word_trials import ENOUGH_TO_WEIGH, WordTrainer
 from ._words import Size, count_pieces, size_of
 from .naive_bayes import MultinomialNB
 
@@ -67,8 +70,16 @@ class TextClassifier(WordTrainer):
     ``p(y | document)`` is ``softmax(temperature_ * ln p(y, document))`` with a temperature that is
     learnt from the held-out documents.
 
+    With an `encoder` the vectors of documents are a second block of the joint, beside the words;
+    see "Vectors" in the guide of text.
+
     Parameters
     ----------
+    encoder : None, str, callable or object, default=None
+        What makes a vector of each text: a function from a list of texts to an array, a fitted
+        object with the method `encode` or `transform`, or the name of an encoder that is installed
+        ("wordllama", "model2vec", "minilm", "mpnet"). How much vectors and words say is chosen on
+        held-out documents. Files keep its name and version only: see `discem.load`.
     loss : {"auto", "ncll", "hinge", "nll", "blend"} or loss object, default="auto"
         What training minimises; "auto" tries hinge, NCLL and NLL.
     weighting : {"auto", "tfidf", "presence", "counts"}, default="auto"
@@ -155,6 +166,7 @@ class TextClassifier(WordTrainer):
     'good'
     """
 
+    encoder: Any = field(default=None, kw_only=False)
     loss: Auto | LossOption = "auto"
     weighting: Literal["auto", "tfidf", "presence", "counts"] = "auto"
     length: float | None = 5.0
@@ -198,6 +210,10 @@ class TextClassifier(WordTrainer):
         same = len(fitted.bag) == self.model_.n_features_in_
         demand(same, "its words are not those of its model")
         check_array("progress", fitted.progress, (3,))
+        meaning = fitted.meaning
+        demand(meaning is None or isinstance(meaning, Meaning), "its vectors have no model")
+        if meaning is not None:
+            meaning.check(self.classes_)
         self._check_chosen()
         resolve_loss(self.chosen_["loss"])
         demand(self.chosen_["weighting"] in WEIGHTINGS, "chosen_ has an unknown weighting")
@@ -228,6 +244,8 @@ class TextClassifier(WordTrainer):
         self._check_options()
         bag, pieces, labels = self._new_bag(), None, None
         if isinstance(X, Pieces):  # a sample is what is seen of them
+            if self.encoder is not None:
+                raise OptionError("encoder: vectors are made here, so fit without engine")
             check_cv(self.cv, sampled=True)
             labels = X.labels()
             pieces = count_pieces(X, bag, self._teaches())
@@ -247,12 +265,22 @@ class TextClassifier(WordTrainer):
         before = getattr(self, "_fitted", None)
         try:
             self._fitted = Fitted(bag, self._defaults())
+            vectors = None
+            if self.encoder is not None:
+                vectors = vectors_of(self.encoder, documents, self.verbose)
             rng = check_random_state(self.random_state)
             classes = _input.find_classes(y) if labels is None else labels.classes
             silent = n_rows(others) > 0
             heard = silent and self.unlabelled_weight != 0
             parts = [each.among(taught) for each in self._parts(*given, classes, rng)]
             epochs = self._choose(counts, y, len(classes), parts, heard, rng)
+            alone = None
+            if vectors is not None:
+                if self.cv is None:  # what weights are found by is more than what is chosen by
+                    parts = self._parts(*given, classes, rng, ENOUGH_TO_WEIGH)
+                    parts = [each.among(taught) for each in parts]
+                answers = y if named is None else _input.Shares(y, named)
+                alone = self._weigh_blocks(counts, vectors, answers, weights, parts, epochs, rng)
             rows: Any = self._weigh(counts)
             size = Size.of(rows, weights)
             if pieces is not None:
@@ -278,7 +306,7 @@ class TextClassifier(WordTrainer):
         if hasattr(model, "unlabelled_"):
             self.chosen_["unlabelled"] = model.unlabelled_
             if self.temperature == "auto":
-                self.chosen_["temperature"] = model.temperature_
+                self._fitted.warm(model.temperature_, alone)
         model.temperature_ = self.chosen_["temperature"]
         return self
 
@@ -308,26 +336,34 @@ class TextClassifier(WordTrainer):
         y, named = _input.read_y(y, len(documents), needed=first)
         weights = self._teaching(sample_weight, y)
         fitted = Fitted(self._new_bag(), self._defaults()) if first else self._fitted
+        vectors, foreseen = self._vectors_to_learn(fitted, documents), None
+        meaning: Any = fitted.meaning
+        if vectors is not None and not first and y.ndim == 1:
+            foreseen = self._foreseen(documents, vectors, y, weights)
         with fitted.bag.undone_on_error():  # labels may not fit
             counts = fitted.bag.grow(documents)
             rows = fitted.bag.weigh(counts, fitted.chosen["weighting"], self.length)
             if fitted.model is None:
                 K, size = len(_input.find_classes(y)), Size.of(rows, weights)
                 fitted.model = self._new_model(fitted.chosen["loss"], size, K, 1, None)
-            batch = None
+            batch = block = None
             if first or weights.any():
                 given = y if named is None else _input.Shares(y, named)
                 batch = fitted.model.check_batch(rows, given, classes, weights, grows=True)
+                if vectors is not None:
+                    block = meaning.check_batch(vectors, given, classes, weights)
         self._fitted = fitted
         if batch is None:  # no label: there are only words to learn
             self.model_.grow(len(fitted.bag))
             return self
         self.model_.learn_batch(batch)
+        if block is not None:
+            meaning.model.learn_batch(block)
         if first:
             self.model_.temperature_ = self.chosen_["temperature"]
         record = self.model_.history_[-1]
         labelled = float(weights.sum() if y.ndim == 2 else weights[~_input.missing_labels(y)].sum())
-        figures = np.array([1.0, record["accuracy"], record["ncll"]])
+        figures = np.array([1.0, *(foreseen or (record["accuracy"], record["ncll"]))])
         fitted.progress = fitted.progress + labelled * figures
         self._call_back(record)
         return self
@@ -342,6 +378,7 @@ class TextClassifier(WordTrainer):
         if self.prior != "auto" and not isinstance(self.prior, Dirichlet):
             raise OptionError(f"prior={self.prior!r} must be 'auto' or a Dirichlet(...)")
         check_cv(self.cv)
+        check_encoder(self.encoder)
         check_unlabelled_weight(self.unlabelled_weight)
         if self.loss != "auto":
             resolve_loss(self.loss)

@@ -128,7 +128,9 @@ def _completed(prior: NormalWishart, tally: Moments, shift, scale, within) -> No
     mean = _units.column("mean", prior.mean, d, shift, shift, scale)
     given = centre(tally) if prior.covariance is None else prior.covariance
     try:
-        covariance = np.broadcast_to(np.asarray(given, dtype=np.float64), (d, d))
+        covariance = np.asarray(given, dtype=np.float64)
+        covariance = covariance * np.eye(d) if covariance.ndim == 0 else covariance
+        covariance = np.broadcast_to(covariance, (d, d))
         covariance = covariance / scale / scale[:, None]
         covariance = 0.5 * (covariance + covariance.T)
         np.linalg.cholesky(covariance)

@@ -1,0 +1,168 @@
+"""Encoders: other people's models, which make a vector of each text. Nothing is downloaded here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+from importlib import import_module, metadata
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..exceptions import InputError, MissingExtraError, OptionError
+
+Encode = Callable[[list[str]], Any]
+
+PROBES = ("a good film", "the engine does not start", "prices rose by 3 % last year")
+_AT_ONCE = 1024  # texts
+_METHODS = ("encode", "transform")
+_APART = 0.02  # how far vectors of the same texts may be apart, as a share of their length
+
+
+class Package(NamedTuple):
+    """Where an encoder with a name comes from."""
+
+    name: str
+    load: Callable[[Any, str], Encode]
+    model: str
+
+
+def _of_wordllama(package: Any, model: str) -> Encode:
+    folder = Path(package.__file__).parent  # which has the weights
+    found = package.WordLlama.load(model, cache_dir=folder, disable_download=True)
+    return partial(found.embed, norm=True)
+
+
+def _of_sentence_transformers(package: Any, model: str) -> Encode:
+    found = package.SentenceTransformer(model, local_files_only=True)
+    return partial(found.encode, show_progress_bar=False)
+
+
+def _of_model2vec(package: Any, model: str) -> Encode:
+    hub = import_module("huggingface_hub")
+    folder = hub.snapshot_download(model, local_files_only=True)
+    return package.StaticModel.from_pretrained(folder).encode
+
+
+NAMED = {
+    "wordllama": Package("wordllama", _of_wordllama, "l2_supercat"),
+    "model2vec": Package("model2vec", _of_model2vec, "minishlab/potion-base-8M"),
+    "minilm": Package(
+        "sentence_transformers",
+        _of_sentence_transformers,
+        "sentence-transformers/all-MiniLM-L6-v2",
+    ),
+    "mpnet": Package(
+        "sentence_transformers",
+        _of_sentence_transformers,
+        "sentence-transformers/all-mpnet-base-v2",
+    ),
+}
+
+
+def check_encoder(encoder: Any) -> None:
+    """Refuse what cannot make vectors of texts; nothing is loaded."""
+    if isinstance(encoder, str):
+        if encoder not in NAMED:
+            raise OptionError(f"encoder={encoder!r} is unknown: use one of {[*NAMED]}, or your own")
+    elif not (encoder is None or callable(encoder) or _method_of(encoder)):
+        raise OptionError(
+            f"encoder={encoder!r} must be a name, a function from a list of texts to an array, or "
+            "have a method encode or transform"
+        )
+
+
+def _method_of(encoder: Any) -> Encode | None:
+    return next((getattr(encoder, name) for name in _METHODS if hasattr(encoder, name)), None)
+
+
+@lru_cache(8)
+def _load(name: str) -> Encode:
+    package = NAMED[name]
+    try:
+        module = import_module(package.name)
+    except ImportError as error:
+        extra = "'discem[vectors]'" if package.name == "wordllama" else package.name
+        extra = extra.replace("_", "-")
+        raise MissingExtraError(
+            f"encoder={name!r} needs the package {package.name}: pip install {extra}"
+        ) from error
+    try:
+        return package.load(module, package.model)
+    except Exception as error:  # each package has its own way to say so
+        raise OptionError(
+            f"encoder={name!r}: {package.name} cannot load {package.model} from this machine, and "
+            "discem downloads nothing; load it with that package once, then try again"
+        ) from error
+
+
+def described(encoder: Any) -> tuple[str, str]:
+    """The name of an encoder, and the version of its package where it has one."""
+    if isinstance(encoder, str):
+        name, package = encoder, NAMED[encoder].name
+    else:
+        kind = encoder if hasattr(encoder, "__qualname__") else type(encoder)
+        name, package = f"{kind.__module__}.{kind.__qualname__}", kind.__module__.split(".")[0]
+    try:
+        return name, metadata.version(package.replace("_", "-"))
+    except metadata.PackageNotFoundError:
+        return name, ""
+
+
+def encode(
+    encoder: Any, documents: list[Any], passed: Callable[[int], None] | None = None
+) -> np.ndarray:
+    """The vectors of documents, (n, d); lists of words are joined.
+
+    A vector that is not finite, such as that of an empty text, is 0. `passed` is told how many
+    documents are done.
+    """
+    function = _load(encoder) if isinstance(encoder, str) else _method_of(encoder) or encoder
+    texts = [each if isinstance(each, str) else " ".join(each) for each in documents]
+    found: list[np.ndarray] = []
+    for begin in range(0, len(texts), _AT_ONCE):
+        some = texts[begin : begin + _AT_ONCE]
+        found.append(_checked(_called(function, some), len(some)))
+        if found[-1].shape[1] != found[0].shape[1]:
+            raise InputError(
+                f"encoder: vectors of {found[0].shape[1]} numbers, then of {found[-1].shape[1]}"
+            )
+        if passed is not None:
+            passed(begin + len(some))
+    vectors = np.concatenate(found)
+    vectors[~np.isfinite(vectors).all(axis=1)] = 0.0
+    return vectors
+
+
+def _called(function: Encode, texts: list[str]) -> Any:
+    from sklearn.exceptions import NotFittedError
+
+    try:
+        return function(texts)
+    except NotFittedError as error:
+        raise OptionError(
+            "encoder is not fitted. A fitted one that scikit-learn clones, as grid searches do, "
+            "stays fitted in a sklearn.frozen.FrozenEstimator"
+        ) from error
+
+
+def _checked(found: Any, n: int) -> np.ndarray:
+    found = found.toarray() if hasattr(found, "toarray") else found
+    try:
+        vectors = np.array(found, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"encoder: its vectors are not numbers: {error}") from error
+    if vectors.ndim != 2 or len(vectors) != n or not vectors.shape[1]:
+        raise InputError(
+            f"encoder: of {n} texts it made an array of shape {vectors.shape}; one vector of each "
+            "text is expected"
+        )
+    return vectors
+
+
+def are_alike(vectors: np.ndarray, others: np.ndarray) -> bool:
+    """Whether two encoders make the same vectors of the same texts, but for rounding."""
+    if vectors.shape != others.shape:
+        return False
+    return bool(np.linalg.norm(vectors - others) <= _APART * np.linalg.norm(others) + 1e-12)

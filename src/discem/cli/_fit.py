@@ -45,6 +45,7 @@ _PARAMETERS = {
     "--ngrams": "ngram_range",
     "--min-df": "min_df",
     "--hash": "n_features",
+    "--encoder": "encoder",
     "--components": "n_components",
     "--hide": "hide",
     "--missing": "missing",
@@ -94,6 +95,14 @@ def fit(
     hash: Annotated[
         int | None,
         of_text("Hash words into N columns, to limit the memory.", "N", min=1, max=2**31 - 1),
+    ] = None,
+    encoder: Annotated[
+        str | None,
+        of_text(
+            "Add vectors of the documents, by an encoder that is installed: wordllama, model2vec, "
+            "minilm or mpnet.",
+            "NAME",
+        ),
     ] = None,
     target: Target = None,
     task: Annotated[
@@ -194,6 +203,7 @@ def fit(
         "--ngrams": None if ngrams is None else _lengths(ngrams),
         "--min-df": None if min_df is None else _number(min_df),
         "--hash": hash,
+        "--encoder": encoder,
     }
     table_flags = {
         "--components": components,

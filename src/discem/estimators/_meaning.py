@@ -21,7 +21,7 @@ from ..io.encoders import PROBES, are_alike, described, encode
 from ..io.labels import missing_labels
 from ..priors import NormalWishart
 from ..progress import Steps
-from .gaussian import GaussianClassifier
+from .presets import GaussianClassifier
 
 MEANING = "(meaning)"  # in explanations: what the vector adds
 _WEIGHT = 0.2  # of vectors beside words, where no documents are held out

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..exceptions import InputError, MissingExtraError, OptionError
+from ..exceptions import InputError, OptionError, needing
 
 Encode = Callable[[list[str]], Any]
 
@@ -80,14 +80,9 @@ def _method_of(encoder: Any) -> Encode | None:
 @lru_cache(8)
 def _load(name: str) -> Encode:
     package = NAMED[name]
-    try:
+    install = "'discem[vectors]'" if name == "wordllama" else package.name.replace("_", "-")
+    with needing(f"encoder={name!r} needs {package.name}", install):
         module = import_module(package.name)
-    except ImportError as error:
-        extra = "'discem[vectors]'" if package.name == "wordllama" else package.name
-        extra = extra.replace("_", "-")
-        raise MissingExtraError(
-            f"encoder={name!r} needs the package {package.name}: pip install {extra}"
-        ) from error
     try:
         return package.load(module, package.model)
     except Exception as error:  # each package has its own way to say so

@@ -106,6 +106,17 @@ def test_holes_are_as_many_as_asked_and_rows_keep_their_labels(benchmarks):
     assert np.std(np.isnan(rows).mean(axis=1)) > 0.2  # each row has a share of its own
 
 
+def test_vectors_writes_figures_of_every_method(tmp_path):
+    out = tmp_path / "vectors.json"
+    printed = run("vectors.py", "--quick", "--json", out)
+    results = json.loads(out.read_text())["results"]
+    assert {each["labels"] for each in results} == {50, 200}
+    methods = {each["method"] for each in results}
+    assert len(methods) == 5 and all(method in printed for method in methods)
+    best = {each["method"]: each["accuracy"] for each in results if each["labels"] == 200}
+    assert best["words and vectors"] > 0.8
+
+
 def test_scale_prints_and_writes_every_size(tmp_path):
     out = tmp_path / "scale.json"
     printed = run("scale.py", "--quick", "--json", out)

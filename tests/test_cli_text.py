@@ -186,6 +186,7 @@ def test_progress_has_the_share_of_all_epochs(folder, tmp_path, monkeypatch):
     [
         ("--loss nosuch", "nosuch"),
         ("--ngrams 0", "--ngrams 0: expected a length"),
+        ("--encoder nothing", "encoder='nothing' is unknown: use one of ['wordllama', "),
         ("--ngrams 3-2", "--ngrams 3-2: expected a length"),
         ("--ngrams two", "--ngrams two: expected a length"),
         ("--min-df few", "--min-df few: expected a count"),

@@ -30,7 +30,7 @@ from sklearn.utils import estimator_checks
 
 import discem
 from discem import Blend, Dirichlet, Hinge, MultinomialNB, TextClassifier
-from discem.exceptions import InputError, OptionError
+from discem.exceptions import ConflictingLabelsWarning, InputError, OptionError
 
 OWN = {
     "corn": ["harvest", "crop", "bushel", "farm", "wheat"],
@@ -1002,12 +1002,23 @@ def test_the_callback_stops_training():
     assert all(trial["epochs"] == 1 for trial in model.choice_)
 
 
+def test_documents_that_were_labelled_twice_are_named():
+    X, y = ["a long report of the harbour today", *corpus(40)[0]], ["ships", *corpus(40)[1]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConflictingLabelsWarning)
+        fixed([*X, X[0].upper()], [*y, "ships"])
+        fixed([*X, "harvest", "harvest"], [*y, "corn", "gold"])  # which is no document to speak of
+    message = r"2 documents have .* document 0 \('ships'\) and document 42 \('corn'\)"
+    with pytest.warns(ConflictingLabelsWarning, match=message):
+        fixed([*X, "unlabelled", "the LONG report: today, of a harbour!"[:-1]], [*y, None, "corn"])
+
+
 # --- errors say what is wrong ---------------------------------------------------------------------
 
 X3 = ["harvest crop", "ounce ore", "port cargo"]
 WRONG_DOCUMENTS = {
-    "text": ("harvest crop", "string object received"),
-    "bytes": (b"harvest", "string object received"),
+    "text": ("harvest crop", "is one text"),
+    "bytes": (b"harvest", "is one text"),
     "none": ([*X3[:2], None], "document 2 is None"),
     "nan": ([X3[0], np.nan, X3[2]], "document 1 is nan"),
     "NA": (pd.Series([*X3[:2], pd.NA], dtype="string"), "document 2 is <NA>"),

@@ -50,6 +50,10 @@ class SortedStreamWarning(UserWarning):
     """Labels of a stream come in long runs, from which a model learns the last classes only."""
 
 
+class ConflictingLabelsWarning(UserWarning):
+    """Documents of the same words have different labels."""
+
+
 @contextmanager
 def needing(what: str, install: str) -> Iterator[None]:
     """Say what an import in the block is for, and what to install, where it is not there."""

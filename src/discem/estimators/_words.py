@@ -9,9 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from ..exceptions import ConflictingLabelsWarning, warn
 from ..io.bag import Bag, Counted, Occurrences, as_documents
+from ..io.labels import plain_labels
 from . import _input
 from ._pieces import Piece, Pieces
+
+_TELLING = 6  # different words of documents that are hardly alike by chance
 
 Teaches = Callable[[Any], np.ndarray]  # from labels to the documents whose words are learnt
 
@@ -75,3 +79,32 @@ def _size(piece: Piece, teaches: Teaches) -> Size:
     own = teaches(y)
     weights = np.ones(len(own)) if piece.weights is None else piece.weights
     return Size.of(piece.X[own], weights[own])
+
+
+def warn_of_conflicts(counts: sp.csr_matrix, y: np.ndarray, places: np.ndarray) -> None:
+    """Warn of documents that have the same words, each as often, and different labels.
+
+    `places` say where they are in what the user gave. Documents of a few words are often alike.
+    """
+    salt = np.random.default_rng(0).integers(2**63, size=counts.shape[1], dtype=np.uint64)
+    ends = np.zeros(counts.nnz + 1, dtype=np.uint64)
+    np.cumsum(salt[counts.indices] * counts.data.astype(np.uint64), out=ends[1:])
+    sums = np.diff(ends[counts.indptr])  # modulo 2^64; the order of words does not matter
+    own = np.flatnonzero((np.diff(counts.indptr) >= _TELLING) & labelled_teach(y))
+    _, group = np.unique(sums[own], return_inverse=True)
+    codes = _input.encode(y[own], _input.find_classes(y)).codes
+    order = np.lexsort((codes, group))
+    group, codes = group[order], codes[order]
+    split = (group[1:] == group[:-1]) & (codes[1:] != codes[:-1])
+    if not split.any():
+        return
+    many = int(np.isin(group, group[1:][split]).sum())
+    first = int(np.flatnonzero(split)[0])
+    one, two = sorted(int(place) for place in own[order[first : first + 2]])
+    labels = plain_labels(y[[one, two]])
+    warn(
+        f"{many} documents have the same words as others with another label, such as document "
+        f"{places[one]} ({labels[0]!r}) and document {places[two]} ({labels[1]!r}): they may be "
+        "duplicates that were labelled twice",
+        ConflictingLabelsWarning,
+    )

@@ -47,7 +47,7 @@ from ._types import (
     Weights,
 )
 from ._word_trials import ENOUGH_TO_WEIGH, WordTrainer
-from ._words import Size, count_pieces, size_of
+from ._words import Size, count_pieces, size_of, warn_of_conflicts
 from .naive_bayes import MultinomialNB
 
 
@@ -262,6 +262,8 @@ class TextClassifier(WordTrainer):
         documents = some_rows(documents, taught)
         y, weights = y[taught], weights[taught]
         counts = bag.learn(documents) if pieces is None else documents
+        if pieces is None and y.ndim == 1:
+            warn_of_conflicts(counts, y, taught)
         before = getattr(self, "_fitted", None)
         try:
             self._fitted = Fitted(bag, self._defaults())

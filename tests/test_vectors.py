@@ -120,6 +120,13 @@ def test_documents_are_encoded_once_in_a_fit():
     assert sum(encoder.calls) == len(X) + len(encoders.PROBES)
 
 
+def test_progress_tells_of_encoding(monkeypatch, capsys):
+    monkeypatch.setattr("discem.progress._WORTH", 0.0)
+    X, y = corpus(40)
+    TextClassifier(Moods(), verbose=1, **FEW).fit(X, y)
+    assert "encoding: 40 in 0.0 s" in capsys.readouterr().err
+
+
 def test_explanations_are_exact(told):
     X, _ = corpus(5, seed=2)
     for document in (*X, "+", "", "port port + wheat"):

@@ -158,6 +158,6 @@ class Steps(Lines):
         if done >= self.of:
             seconds = time.monotonic() - self.begun
             if self.on and seconds >= _WORTH:
-                self._say(f"{self.name}: {done} in {seconds:.1f} s")
+                self.say(f"{self.name}: {done} in {seconds:.1f} s")
         elif self.moving and self._is_due(_OFTEN):
             self._move(f"{self.name}: {done}/{self.of}{self._left(done / self.of)}")

@@ -61,32 +61,33 @@ _DEAD = 0.01  # of an even share: a component with less takes no part
 class MixtureClassifier(MixtureAnswers, GenerativeClassifier):
     """A mixture of naive Bayes models inside each class, trained under NLL, NCLL or hinge.
 
-    p(x | y) is a sum over components, each a product of distributions of the columns (normal,
-    log-normal, Poisson, of categories ..) or a multinomial over words. Which component a row
-    belongs to is never observed: it is summed out exactly, as are missing cells.
+    p(x | y) is a sum over components. Each component is a product of distributions of the columns
+    (normal, log-normal, Poisson, categorical ...), or a multinomial over words. Nobody observes the
+    component of a row: it is summed out exactly, as are missing cells.
 
     Parameters
     ----------
     n_components : int, dict from class to int, or "auto", default=2
-        Components per class; a class with fewer distinct rows has fewer. "auto" compares 1, 2, 4
-        and 8 by the log-loss of rows held out, then trains on all (`partial_fit`: 2).
+        Number of components of each class. A class with fewer distinct rows has fewer. "auto"
+        compares 1, 2, 4 and 8 by the log-loss of held-out rows, then trains on all rows. In
+        `partial_fit` it is 2.
     families : "auto", name, or dict from column to name, default="auto"
-        What p(x | y, component) is made of. "auto" is "words" for sparse input, "gaussian" for an
-        array of numbers, and for any other table what the content of each column asks for, see
-        `TableClassifier`; a dict names some columns, the rest is "auto". Names are "words" and
-        "gaussian", "lognormal", "hurdle", "poisson", "bernoulli", "categorical" for columns.
+        The distributions of the columns: "gaussian", "lognormal", "hurdle", "poisson", "bernoulli"
+        or "categorical", or "words" for all columns together. "auto" is "words" for sparse input,
+        "gaussian" for an array of numbers, and for other tables it decides by the content of each
+        column, see `TableClassifier`. A dict may name some columns; the others are "auto".
     covariance : {{"diag", "full", "tied"}}, default="diag"
-        What the numbers of a row have to do with each other in a component: nothing, "full" is a
-        covariance of its own in each component, "tied" one for all components.
+        How the numbers of a row are correlated within a component. "diag": not at all. "full": each
+        component has a covariance matrix of its own. "tied": all components share one.
     hide : float, default=0.0
-        The largest share of a row's cells that an epoch hides, so that the model is good on any
-        subset of the cells; 0 hides none. Not for words.
+        The largest share of the cells of a row that an epoch hides, so that the model works for any
+        subset of the cells. 0 hides none. Not for words.
     missing : {{"ignore", "informative"}}, default="ignore"
-        Whether it says something of the class that a cell is missing. Tables only.
+        Whether a missing cell is itself a sign of the class. Tables only.
     forget : int or None, default=None
-        In streams, let rows further back than so many count for less and less.
+        In streams, the number of rows after which older rows count less and less.
     unlabelled : label or None, default=None
-        A label that stands for none, such as -1, beside None and NaN, which always do.
+        A label that means "no label", such as -1. None and NaN always mean that.
     {cv}
     {loss}
     prior : "data", NormalBetaPrime, NormalGamma or Dirichlet, default="data"

@@ -49,16 +49,17 @@ _STEPS = 30  # with which the other defaults were measured
 @savable
 @with_options
 class TableRegressor(NumberAnswers):
-    """A data frame in, numbers out, with a whole distribution for each: nothing to tune.
+    """Predict numbers from the rows of a table, with a whole distribution for each.
 
-    Columns may be numbers, counts, flags, categories and dates, with cells missing anywhere, in
-    training and in prediction: what is missing is summed out, not imputed. The joint p(y, x) is a
-    mixture; within a component y is linear in the other columns. It is trained to predict y, on
-    rows of which it hides cells at random, so that it is good on any subset of the columns. What is
-    left at "auto" is chosen on rows that are held out, one part after the other; the models that
-    were trained without each part are then averaged.
+    Columns may be numbers, counts, flags, categories and dates. Cells may be missing anywhere, in
+    training and in prediction: they are summed out, not imputed. The model p(y, x) is a mixture;
+    within a component, y is linear in the other columns. It is trained to predict y, on rows with
+    some cells hidden at random, so that it works for any subset of the columns.
 
-    A second model of the same rows, trained by NLL, answers what is asked of the density of X:
+    `fit` chooses every option that is left at "auto". It holds out one part of the rows after the
+    other, tries some candidates, and averages the models that were trained without each part.
+
+    A second model of the same rows, trained by NLL, is the density of X. It answers
     `score_samples`, `sample`, `impute`, `distribution` and `outliers`.
 
     Parameters

@@ -63,75 +63,85 @@ _EXPLAINED, _LARGEST = 300, 1_000_000  # .. of which so many are explained, or s
 @savable
 @with_options
 class TableClassifier(ChoosesTable):
-    """A data frame in, labels out: a mixture of products of distributions inside each class.
+    """Classify the rows of a table, with missing cells and columns of any kind.
 
-    Columns may be numbers, counts, flags, categories and dates, with cells missing anywhere, in
-    training and in prediction: what is missing is summed out, not imputed. The joint p(y, x) is
-    trained to classify, on rows of which it hides cells at random, so that it is good on any subset
-    of the columns. What is left at "auto" is chosen on a part of the training rows that is held out
-    for it (one part after the other, where they are few), complete and with cells hidden. The best
-    candidates are then averaged: where rows are few the models that were trained without each
-    part, which go on with all rows, else models of all rows. With ``average=1`` one model is
-    trained on all rows; `chosen_` says what was chosen, and a model with these options fixed is the
-    same.
+    Columns may be numbers, counts, flags, categories and dates. Cells may be missing anywhere, in
+    training and in prediction: they are summed out, not imputed. Inside each class the model is a
+    mixture of products of distributions. It is trained to classify, on rows with some cells hidden
+    at random, so that it works for any subset of the columns.
 
-    A second model of the same rows, trained by NLL, answers what is asked of the density:
-    `score_samples`, `sample`, `impute`, `distribution` and `outliers`.
+    `fit` chooses every option that is left at "auto". It holds out a part of the training rows (if
+    there are few rows, each part in turn), and tries candidates on complete rows and on rows with
+    hidden cells. Then it averages the best candidates: with few rows, the models that were trained
+    without each part, after some more steps on all rows; otherwise, models of all rows. With
+    ``average=1`` it trains one model on all rows. `chosen_` says what was chosen; if you fix these
+    options, you get the same model.
+
+    A second model of the same rows, trained by NLL, is the density. It answers `score_samples`,
+    `sample`, `impute`, `distribution` and `outliers`.
 
     Parameters
     ----------
     families : "auto", name, or dict from column to name, default="auto"
-        What the columns are: "gaussian", "lognormal", "hurdle" (zero, or positive and log-normal),
-        "poisson", "bernoulli", "categorical" or "ignored". "auto" goes by the type and content of
-        each column; `families_` says what was taken, and why.
+        The distribution of each column: "gaussian", "lognormal", "hurdle" (zero, or positive and
+        log-normal), "poisson", "bernoulli", "categorical" or "ignored". "auto" decides by the type
+        and content of the column; `families_` says what it took, and why.
     n_components : "auto" or int, default="auto"
-        Components of each class; "auto" compares 1, 3 and 8.
+        Number of mixture components of each class. "auto" compares 1, 3 and 8.
     loss : {"auto", "ncll", "hinge", "nll", "blend"} or loss object, default="auto"
-        What training minimises; "auto" compares NCLL, a blend with NLL, and NLL.
+        What training minimises. "auto" compares NCLL, a blend of it with NLL, and NLL.
     hide : "auto" or float, default="auto"
-        The largest share of a row's cells that an epoch hides; 0 hides none. "auto" is 0.8.
+        The largest share of the cells of a row that an epoch hides. Raise it if many cells will be
+        missing in prediction; 0 hides none. "auto" is 0.8.
     missing : {"auto", "ignore", "informative"}, default="auto"
-        Whether it says something of the class that a cell is missing; "auto" tries.
+        Whether a missing cell is itself a sign of the class. "auto" tries both.
     prior_strength : "auto" or float, default="auto"
-        How strong the priors of all columns are; "auto" compares 1, 4 and 1/4.
+        A factor of the priors of all columns. A larger one makes the classes more alike. "auto"
+        compares 1, 4 and 1/4.
     temperature : "auto" or float, default="auto"
-        What log-probabilities are multiplied by before they are normalised; "auto" is 1 in streams.
+        The factor of the log-probabilities before they are normalised. "auto" learns it from
+        held-out rows, and is 1 in streams.
     covariance : {"auto", "diag", "tied", "full"}, default="auto"
-        Whether numbers are correlated in a component, see `MixtureClassifier`; "auto" compares.
+        Whether numbers are correlated within a component, see `MixtureClassifier`. "auto" compares.
     whole_numbers : {"auto", "levels", "numbers"}, default="auto"
-        What columns of whole numbers with few values are; "auto" compares, and streams take levels.
+        Whether columns of whole numbers with few values are categories or numbers. "auto" compares,
+        and takes "levels" in streams.
     average : "auto" or int, default="auto"
-        How many models the probabilities may be averaged over; 1 is a single model, which is the
-        smallest and the fastest. "auto" is 4, and 1 on workers of dask.
+        The largest number of models to average. 1 is a single model, which is the smallest and the
+        fastest. "auto" is 4, and 1 on workers of Dask.
     density : "auto" or bool, default="auto"
-        Whether to keep a generative model too; "auto" does.
+        Whether to train the second, generative model. "auto" does.
     forget : int or None, default=None
-        In streams, let rows further back than so many count for less and less.
+        In streams, the number of rows after which older rows count less and less.
     max_iter : int, default=40
+        The largest number of steps of each model.
     tol : float or None, default=1e-3
-        See `MixtureClassifier`.
+        Stop when no more than this is left to gain, see `MixtureClassifier`.
     cv : None, int, splitter, iterable or array, default=None
-        What is held out to choose by. None is a part of the rows of each class, of at most 6 000;
-        else it is a number of folds, a splitter of scikit-learn, pairs of rows to train on and to
-        hold out, or the group of each row (a patient, a day).
+        Which rows are held out to choose options by. None holds out a part of the rows of each
+        class, of at most 6 000 rows. You can also give a number of folds, a splitter of
+        scikit-learn, pairs of rows to train on and to hold out, or the group of each row (a
+        patient, a day).
     class_weight : dict, "balanced" or None, default=None
+        The weight of each class, by its label. "balanced" gives all classes the same total weight.
     unlabelled_weight : "auto" or float, default="auto"
-        See `MixtureClassifier`.
+        The weight of a row without a label beside a labelled one, see `MixtureClassifier`.
     n_jobs : int or None, default=None
-        Threads to train and predict with: None is one, -1 as many as there are cores. Few rows are
-        trained on one.
+        Threads that train and predict. None is one thread, -1 is one for each core. Few rows are
+        trained on one thread.
     device : None, "cpu", "auto", str, torch.device or Device, default=None
-        Where arrays are, see `MixtureClassifier`: "cuda" trains and predicts on the GPU.
+        Where arrays are, see `MixtureClassifier`. "cuda" trains and predicts on the GPU.
     engine : None, "dask" or Dask, default=None
-        Where `fit` trains, see `MixtureClassifier`. With workers of dask, what is left at "auto" is
-        chosen here, on a sample of the rows.
+        Where `fit` trains, see `MixtureClassifier`. With workers of Dask, options are chosen in
+        this process, on a sample of the rows.
     callback : callable or None, default=None
-        Called as ``callback(model, record)`` after each epoch; training stops if it returns True.
-        ``record["stage"]`` is "choice" while options are tried, then "fit", then "density"; in a
+        Called as ``callback(model, record)`` after each epoch. Training stops if it returns True.
+        ``record["stage"]`` is "choice" while options are tried, then "fit", then "density". In a
         choice, ``record["choice"]`` is a line that says how far it has come.
     random_state : int, RandomState or None, default=None
+        Seed of all random choices. With the same seed and rows, the model is the same.
     verbose : int, default=0
-        1 shows progress.
+        1 shows progress, and 2 shows a line for each candidate.
 
     Attributes
     ----------

@@ -58,17 +58,20 @@ def _weigh(bag: Bag, weighting: str, length: float | None, counted: Counted) -> 
 @savable
 @with_options
 class TextClassifier(WordTrainer):
-    """Documents in, labels out: multinomial naive Bayes over weighted words, trained to classify.
+    """Classify documents by their words.
 
-    The documents are tokenised and counted by scikit-learn, weighted, and brought to one length;
-    `MultinomialNB` does the rest. What is left at "auto" is chosen on a part of the training
-    documents that is held out for it (one part after the other, where they are few), then all are
-    trained on; `chosen_` says what was chosen. The choice costs about as much as two fits.
+    The model is a multinomial naive Bayes over weighted words, trained to classify. scikit-learn
+    splits the documents into words and counts them. The counts are weighted, each document is
+    scaled to the same length, and `MultinomialNB` does the rest.
 
-    Naive Bayes is over-confident, the more so the longer a document: words are not independent.
-    Two parameters of the model repair it. Every document counts as one of the same `length`, and
-    ``p(y | document)`` is ``softmax(temperature_ * ln p(y, document))`` with a temperature that is
-    learnt from the held-out documents.
+    `fit` chooses every option that is left at "auto". It holds out a part of the training documents
+    (if there are few, each part in turn), tries some candidates, and then trains on all documents.
+    `chosen_` says what was chosen. The choice costs about as much as two fits.
+
+    Naive Bayes is too sure of long documents, because words are not independent. Two parameters
+    repair this. Each document is scaled to the same `length`, and ``p(y | document)`` is
+    ``softmax(temperature_ * ln p(y, document))``, with a temperature that is learnt from the
+    held-out documents.
 
     With an `encoder` the vectors of documents are a second block of the joint, beside the words;
     see "Vectors" in the guide of text.
@@ -81,27 +84,29 @@ class TextClassifier(WordTrainer):
         ("wordllama", "model2vec", "minilm", "mpnet"). How much vectors and words say is chosen on
         held-out documents. Files keep its name and version only: see `discem.load`.
     loss : {"auto", "ncll", "hinge", "nll", "blend"} or loss object, default="auto"
-        What training minimises; "auto" tries hinge, NCLL and NLL.
+        What training minimises. "auto" tries hinge, NCLL and NLL.
     weighting : {"auto", "tfidf", "presence", "counts"}, default="auto"
-        What stands for a word in a document: its tf-idf (with 1 + ln of the count), one, or its
-        count. "auto" tries the first two; in a stream it is tf-idf, with the document frequencies
+        The weight of a word in a document: its tf-idf (with 1 + ln of the count), one, or its
+        count. "auto" tries the first two. In a stream it is tf-idf, with the document frequencies
         so far.
     length : float or None, default=5.0
-        Euclidean norm that each document's weights are scaled to; None leaves them as they are.
+        The Euclidean norm to which the weights of each document are scaled. None does not scale.
     temperature : "auto" or float, default="auto"
-        What log-probabilities are multiplied by before they are normalised; "auto" is 1 in streams.
+        The factor of the log-probabilities before they are normalised. "auto" learns it from
+        held-out documents, and is 1 in streams.
     prior : "auto" or Dirichlet, default="auto"
         Pseudo-counts of each word in each class.
     max_iter : "auto" or int, default="auto"
-        Epochs. "auto" goes on as long as the held-out documents gain, 6 epochs at most where
-        there are thousands of documents, 20 where there are few, and takes one more at the end.
+        Number of epochs. "auto" trains as long as the held-out documents gain (at most 6 epochs
+        with thousands of documents, 20 with few), and one more epoch at the end.
     ngram_range : pair of int, default=(1, 1)
         Which n-grams to count: (1, 2) is words and pairs of words.
     analyzer : {"word", "char", "char_wb"} or callable, default="word"
+        Whether to count words or characters, see CountVectorizer.
     token_pattern : str, default="auto"
-        What is a word. "auto" is two characters or more, also with an apostrophe within, and the
-        marks ! and ?; in n-grams also a single character. A pattern that might take for ever on
-        some document is refused.
+        The pattern of a word. "auto" is two or more characters, also with an apostrophe inside, and
+        the marks ! and ?. In n-grams, single characters are words, too. Patterns that can take
+        exponential time are refused.
     lowercase : bool, default=True
     strip_accents : {"ascii", "unicode"}, callable or None, default=None
     stop_words : {"english"}, list or None, default=None
@@ -114,25 +119,29 @@ class TextClassifier(WordTrainer):
     n_features : int or None, default=None
         Hash words into so many columns instead of keeping a vocabulary: memory is then bounded.
     cv : None, int, splitter, iterable or array, default=None
-        What is held out to choose by. None is a fifth of the documents of each class, of at most
-        50 000; else it is a number of folds, a splitter of scikit-learn, pairs of documents to
-        train on and to hold out, or the group of each document (a thread, an author).
+        Which documents are held out to choose options by. None holds out a fifth of the documents
+        of each class, of at most 50 000. You can also give a number of folds, a splitter of
+        scikit-learn, pairs of documents to train on and to hold out, or the group of each document
+        (a thread, an author).
     class_weight : dict, "balanced" or None, default=None
+        The weight of each class, by its label. "balanced" gives all classes the same total weight.
     unlabelled_weight : "auto" or float, default="auto"
-        How much documents without a label have to say in `fit`, see `MultinomialNB`.
+        The weight of documents without a label, see `MultinomialNB`.
     callback : callable or None, default=None
-        Called as ``callback(model, record)`` after each epoch; training stops if it returns True.
+        Called as ``callback(model, record)`` after each epoch. Training stops if it returns True.
         ``record["stage"]`` is "choice" while options are tried, then "fit".
     n_jobs : int or None, default=None
-        Threads that train and predict, see `MultinomialNB`; one counts words and tries options.
+        Threads that train and predict, see `MultinomialNB`. One thread counts words and tries
+        options.
     device : None, "cpu", "auto", str, torch.device or Device, default=None
-        Where arrays are, see `MixtureClassifier`: "cuda" trains and predicts on the GPU.
+        Where arrays are, see `MixtureClassifier`. "cuda" trains and predicts on the GPU.
     engine : None, "dask" or Dask, default=None
-        Where `fit` counts words and trains, see `MultinomialNB`. With workers of dask, what is left
-        at "auto" is chosen here, on a sample of the documents.
+        Where `fit` counts words and trains, see `MultinomialNB`. With workers of Dask, options are
+        chosen in this process, on a sample of the documents.
     random_state : int, RandomState or None, default=None
+        Seed of all random choices. With the same seed and documents, the model is the same.
     verbose : int, default=0
-        1 shows progress.
+        1 shows progress, and 2 shows a line for each candidate and each epoch.
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
 """What every estimator does to be fitted: check, start, train.
 
-`_batch` has how its rows are read, `_streams` how it learns more of them, `_joint` what is asked of
-it then.
+`_batch` has how its rows are read, `_streams` how it learns more of them, `_kept` what goes to a
+file, `_joint` what is asked of it then.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from .. import models
-from .._checks import check_array, check_count, check_number, demand
 from ..calibration import best_temperature
 from ..engines import Data, Rule, Sequential, Shards, with_jobs
 from ..exceptions import InputError, OptionError
@@ -27,9 +26,9 @@ from ..projections import Check, Interior, check_projection
 from ..schedules import Schedule, by_row, scale
 from ..targets import SHARED, Targets
 from ..training import Plan, Record, best_start, train
-from . import _input
 from ._batch import Batch
 from ._folds import hold_out
+from ._kept import Kept
 from ._matrix import read_X
 from ._options import (
     NUMBER,
@@ -38,13 +37,9 @@ from ._options import (
     check_unlabelled_weight,
     check_whole,
     check_words,
-    of,
     with_options,
 )
 from ._pieces import Pieces, spreads
-from ._runs import LabelRuns
-from ._shift import LabelShift
-from ._streams import Streams
 from ._tables import Encoded
 from ._threads import lent, writes
 from ._types import (
@@ -63,7 +58,6 @@ from ._types import (
     Table,
     Weights,
 )
-from ._views import History
 
 PROJECTIONS: dict[str, Any] = {"interior": Interior(), "check": Check()}
 _HELD_OUT = 0.1  # of the labelled rows, to stop by
@@ -73,7 +67,7 @@ AUTO_CAUTION = 2.0  # of automatic steps, which know nothing of rare classes
 
 
 @with_options
-class GenerativeClassifier(Streams, BaseEstimator):
+class GenerativeClassifier(Kept, BaseEstimator):
     """A joint p(y, x) trained by the one update of the method."""
 
     loss: LossOption = "ncll"
@@ -96,7 +90,6 @@ class GenerativeClassifier(Streams, BaseEstimator):
 
     # --- what an estimator says of itself ---------------------------------------------------------
 
-    _model: ClassVar[type] = models.Mixture
     _mixed = False  # whether factors are those of components within classes
     # attributes that not every input gives
     _of_input: ClassVar[tuple[str, ...]] = ("feature_names_in_",)
@@ -159,69 +152,6 @@ class GenerativeClassifier(Streams, BaseEstimator):
 
     def _finish(self, batch: Batch, rng) -> None:
         """Add what cannot be learnt row by row."""
-
-    # --- what is fitted, and goes to a file -------------------------------------------------------
-
-    _attributes: ClassVar[tuple[str, ...]] = (
-        *("classes_", "class_count_", "n_features_in_", "feature_names_in_", "learner_"),
-        *("temperature_", "_prior_shift", "_shift", "_weight_unit", "_seen", "_runs"),
-    )
-
-    @property
-    def history_(self) -> History:
-        return History(self.learner_.history)
-
-    stream_ = of("learner_.stream")
-    n_iter_ = of("learner_.epochs")
-
-    def _adopt(self, model: GenerativeClassifier) -> None:
-        """Be fitted as another estimator of this class is."""
-        for name in self._attributes:
-            if name in vars(model):
-                setattr(self, name, vars(model)[name])
-            elif name in vars(self):
-                delattr(self, name)
-
-    def _check_fitted(self) -> None:
-        """Refuse what training cannot have left: the model may come from anywhere."""
-        self._check_options()
-        loss, family = self._known_loss(), self._known_family()
-        K, d = _input.check_classes(self.classes_), self.n_features_in_
-        check_count("n_features_in_", d, least=1)
-        kind = type(self.learner_.state)
-        demand(kind is self._model, f"it holds a {kind.__name__}, not a {self._model.__name__}")
-        self._check_family(family)
-        self.learner_.check(K, self._width())
-        self._resolve_prior(family, self._width())
-        self._resolve_projection(loss)
-        given = self.class_weight
-        if not isinstance(given, dict):
-            demand(given is None or given == "balanced", "class_weight is unknown")
-        for weight in given.values() if isinstance(given, dict) else ():
-            check_number("class_weight", weight, least=0.0)
-        check_array("class_count_", self.class_count_, (K,), least=0.0)
-        check_array("_prior_shift", self._prior_shift, (K,), least=-1e3, most=100.0)
-        demand(self._prior_shift.max() > -100.0, "no class has a prior")
-        if "_shift" in vars(self):
-            demand(isinstance(self._shift, LabelShift), "its shift is none")
-            self._shift.check(self.classes_)
-        for name in ("temperature_", "_weight_unit"):
-            check_number(name, getattr(self, name), above=0.0)
-        check_number("_seen", self._seen, least=0.0)
-        if self._runs is not None:
-            demand(isinstance(self._runs, LabelRuns), "_runs is not of labels")
-            self._runs.check(K)
-        names = getattr(self, "feature_names_in_", None)
-        if names is not None:
-            named = isinstance(names, np.ndarray) and names.shape == (d,)
-            demand(named and all(isinstance(name, str) for name in names), "columns lack names")
-
-    def _width(self) -> Any:
-        """The number of features, as the family counts them."""
-        return self.n_features_in_
-
-    def _check_family(self, family: Family) -> None:
-        """Refuse a family that this estimator cannot have chosen."""
 
     # --- training ---------------------------------------------------------------------------------
 

@@ -141,7 +141,7 @@ def _strange(model: Any, seen: Seen) -> str:
         return ""
     try:
         (parts,) = model.strangeness(seen.row)
-    except AttributeError:  # it learnt from a stream, or has no density
+    except OptionError:  # it learnt from a stream, or has no density
         return ""
     names = [column.name for column in model._joint().layout_.columns]
     order = [j for j in np.argsort(-parts, kind="stable")[:3].tolist() if parts[j] > 0]

@@ -26,6 +26,7 @@ from discem import (
     MultinomialNB,
     NaiveBayes,
     TableClassifier,
+    TableRegressor,
     TextClassifier,
     TopicClassifier,
     inverse,
@@ -676,3 +677,27 @@ def test_a_local_cluster_is_made_and_closed(monkeypatch):
     model = GaussianNB(engine="dask", random_state=0).fit(X, y)
     assert model.score(X, y) > 0.7
     assert [str(cluster.status) for cluster in made] == ["Status.closed"]
+
+
+def test_numbers_are_read_by_workers_and_told_lazily(client, sampled):
+    """All rows of a regressor that are few come here as they were; of more there is a sample."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=300), "k": rng.choice([*"xyz"], 300)})
+    frame["y"] = frame["a"] + 2.0 * (frame["k"] == "x")
+    options = {"n_components": 2, "average": 1, "max_iter": 5, "random_state": 0}
+    options |= {"missing": "ignore", "whole_numbers": "levels", "tol": None}
+    few, X = dd.from_pandas(frame[:150], npartitions=3), frame[["a", "k"]]
+    far = TableRegressor(**options, engine=Dask(client)).fit(few[["a", "k"]], few["y"])
+    here = TableRegressor(**options).fit(X[:150], frame["y"][:150])
+    np.testing.assert_allclose(far.predict(X), here.predict(X))
+    rows = dd.from_pandas(X, npartitions=2)
+    np.testing.assert_array_equal(far.predict(rows).compute(), far.predict(X))
+    np.testing.assert_array_equal(far.predict_quantiles(rows).compute(), far.predict_quantiles(X))
+    many = dd.from_pandas(frame, npartitions=3)
+    with pytest.warns(UserWarning, match="a sample of 1[45][0-9] of 300 rows"):
+        far.fit(many[["a", "k"]], many["y"])
+    both = frame[["y", "y"]].set_axis([*"pq"], axis=1)
+    pair = TableRegressor(**options).fit(X, both)
+    np.testing.assert_array_equal(pair.predict(rows).compute(), pair.predict(X))
+    with pytest.raises(InputError, match="several answers"):
+        pair.predict_quantiles(rows)

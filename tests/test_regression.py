@@ -163,20 +163,51 @@ def test_hidden_numbers_are_integrated_over():
         assert own == pytest.approx(below / weight.sum(), abs=1e-6)
 
 
-def test_hidden_levels_are_summed_over():
-    """Mean and variance of y in each component are those of the sum over the levels."""
-    model, layout = trained(seed=1)
-    known = {"a": 0.2, "b": -0.4, "c": 2}
-    rows = Encoded.read(layout.named_by_keys(), [known | {"k": k} for k in "xyz"])
-    each = model.answers(rows)
-    hidden = model.answers(Encoded.read(layout.named_by_keys(), [known]))
-    share = model.learner_.model.blocks[1].values["share"]  # (levels, M)
-    order = [layout.columns[2].levels.index(k) for k in "xyz"]
-    p = share[order]
+CELLS = {  # of a column of each kind; numbers are so close that sums are integrals
+    "gaussian": np.linspace(-9.0, 9.0, 3001),
+    "lognormal": np.exp(np.linspace(-9.0, 9.0, 3001)),  # whose density is that of the logarithm
+    "poisson": np.arange(80),
+    "bernoulli": np.array([False, True]),
+    "categorical": np.array([*"xyz"]),
+}
+
+
+@pytest.mark.parametrize("kind", CELLS)
+def test_hidden_cells_are_summed_over(kind):
+    """Shares of components, and mean and variance of y in each, are sums over the cell that lacks.
+
+    So the conditional mean and variance of y are exact, of every kind of column.
+    """
+    rng, n = np.random.default_rng(3), 80
+    b = rng.normal(size=n)
+    drawn = {
+        "gaussian": rng.normal(size=n), "lognormal": np.exp(0.5 * b + rng.normal(size=n)),
+        "poisson": rng.poisson(3, n), "bernoulli": rng.random(n) < 0.4,
+        "categorical": rng.choice([*"xyz"], n, p=[0.5, 0.3, 0.2]),
+    }[kind]  # fmt: skip
+    y = b + np.unique(drawn, return_inverse=True)[1] / n + 0.2 * rng.normal(size=n)
+    rows = [{"b": own, "h": cell} for own, cell in zip(b.tolist(), drawn.tolist(), strict=True)]
+    layout = Layout.learn(rows, {"b": "gaussian", "h": kind})
+    encoded = Encoded.read(layout, rows)
+    model = begin(encoded, y[:, None])
+    model.train(encoded, y[:, None], np.ones(n), np.random.RandomState(0), Plan(8, None))
+    state = model.learner_.model
+    wide = {side: np.full_like(state.answer.fixed[side], end)
+            for side, end in (("low", -1e9), ("high", 1e9))}  # fmt: skip
+    answer = state.answer._replace(fixed=state.answer.fixed | wide)
+    model.learner_.restart(state._replace(blocks=(*state.blocks[:-1], answer)))
+    told = [{"b": 0.4, "h": cell} for cell in CELLS[kind].tolist()]
+    full = Encoded.read(layout, told)
+    each, lacking = model.answers(full), model.answers(Encoded.read(layout, [{"b": 0.4}]))
+    alone = model.learner_.model.classes_alone
+    joint = alone.joint(alone.read(full.view()))
+    weight = np.exp(joint - joint.max())
+    np.testing.assert_allclose(lacking.shares[0], weight.sum(axis=0) / weight.sum(), rtol=1e-5)
+    p = weight / weight.sum(axis=0)
     mean = (p * each.means[0]).sum(axis=0)
-    np.testing.assert_allclose(hidden.means[0, 0], mean, rtol=1e-9)
+    np.testing.assert_allclose(lacking.means[0, 0], mean, rtol=1e-5, atol=1e-7)
     spread = (p * (each.variances[0] + each.means[0] ** 2)).sum(axis=0) - mean**2
-    np.testing.assert_allclose(hidden.variances[0, 0], spread, rtol=1e-9)
+    np.testing.assert_allclose(lacking.variances[0, 0], spread, rtol=1e-5)
 
 
 def test_one_component_is_a_ridge_regression():

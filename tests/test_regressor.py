@@ -277,7 +277,6 @@ def test_answers_that_cannot_be_are_named(y, message):
     [
         {"target": "labels"}, {"loss": "hinge"}, {"n_components": 0}, {"hide": 1.0}, {"cv": 1},
         {"average": 0}, {"missing": "?"}, {"whole_numbers": 3}, {"density": "yes"}, {"max_iter": 0},
-        {"engine": "dask"},
     ],
     ids=str,
 )  # fmt: skip

@@ -15,7 +15,7 @@ from ._threads import Method
 
 
 def by_partition(
-    width: Callable[[Any], int] | None = None, dtype: Any = None
+    width: Callable[[Any], int | None] | None = None, dtype: Any = None
 ) -> Callable[[Method], Method]:
     """Let a question about X be one about each partition, where X is a collection of dask.
 

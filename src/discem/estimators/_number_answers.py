@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import demand
 from .._kinds import savable
-from ..exceptions import InputError
+from ..exceptions import InputError, OptionError
 from ..io.frames import check_table
 from ..io.making import make_table
 from ..io.rows import Rows
@@ -31,6 +31,7 @@ from ._tables import Encoded, hidden_in
 from ._threads import reads
 from ._types import Labels, RandomState, RegressorMixin, Table, Weights
 
+_USUAL = (0.05, 0.5, 0.95)  # quantiles: the middle, and the ends of an interval of 90 %
 _AT_ONCE = 1 << 21  # numbers to keep at a time
 
 
@@ -66,7 +67,7 @@ class NumberAnswers(RegressorMixin, TablePreset):
 
     # --- prediction -------------------------------------------------------------------------------
 
-    @by_partition()
+    @by_partition(lambda model: model._n_answers)
     @reads
     def predict(self, X: Table, return_std: bool = False) -> Any:
         """The mean of y, given the cells of each row that are there.
@@ -84,8 +85,9 @@ class NumberAnswers(RegressorMixin, TablePreset):
         means = self._asked(X, lambda found: found.mean)
         return (means, self._asked(X, lambda found: found.std)) if return_std else means
 
+    @by_partition(lambda model: model._n_usual)
     @reads
-    def predict_quantiles(self, X: Table, quantiles: Any = (0.05, 0.5, 0.95)) -> np.ndarray:
+    def predict_quantiles(self, X: Table, quantiles: Any = _USUAL) -> np.ndarray:
         """Numbers that y is below with given probabilities.
 
         Parameters
@@ -100,7 +102,9 @@ class NumberAnswers(RegressorMixin, TablePreset):
             axis they are. The first and the last of the default quantiles bound an interval that
             holds 90 % of the answers.
         """
-        asked = [float(q) for q in np.atleast_1d(quantiles)]
+        asked = np.atleast_1d(np.array(quantiles, dtype=object)).tolist()
+        if not asked:
+            raise OptionError("quantiles is empty: give numbers between 0 and 1")
         found = self._asked(X, lambda own: np.stack([own.quantile(q) for q in asked], axis=1))
         backend = check_table(X).backend
         if found.ndim == 3 or backend in ("array", "dicts"):
@@ -178,6 +182,19 @@ class NumberAnswers(RegressorMixin, TablePreset):
         there = ~np.isnan(given.values).any(axis=1)
         weights = _input.check_weights(sample_weight, found)[there]
         return float(r2_score(given.values[there], found[there], sample_weight=weights))
+
+    @property
+    def _n_answers(self) -> int | None:
+        """How many columns the answers are; None where they are a vector."""
+        check_is_fitted(self)
+        return None if self._fitted.flat else len(self._fitted.responses)
+
+    @property
+    def _n_usual(self) -> int:
+        """How many columns the usual quantiles are."""
+        if self._n_answers is not None:
+            raise InputError("quantiles of several answers: compute() the rows first")
+        return len(_USUAL)
 
     def _views(self, X: Any) -> list[Rows]:
         """The rows of a table, as each member reads them."""

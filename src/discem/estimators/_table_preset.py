@@ -133,6 +133,7 @@ class TablePreset(DensityAnswers, Preset):
         warn_of_doubts(table, layout)
         readings = Readings(table, families, layout)
         readings.of(DEFAULTS).check_varied()
+        pieces = self._to_train_on(pieces)
         y = self._read_answers(y, table.n_rows)
         weights = _input.check_weights(sample_weight, np.empty((table.n_rows, 0)))
         rng = check_random_state(self.random_state)
@@ -157,6 +158,10 @@ class TablePreset(DensityAnswers, Preset):
     def _read_answers(self, y: Any, n_rows: int) -> Any:
         """What is known of the answers of all rows."""
         raise NotImplementedError
+
+    def _to_train_on(self, pieces: Pieces | None) -> Pieces | None:
+        """Rows on workers to train on there; None where it is done here, on what is here."""
+        return pieces
 
     def _choose(self, readings: Readings, y, weights, seed: int, rng, on_workers: bool) -> list:
         """Settle what is left at "auto"; say which models to train on all rows."""

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import demand
 from .._kinds import savable
-from ..engines import resolve_engine
 from ..exceptions import InputError, OptionError, warn
 from ..io.tables import Layout, check_table
 from ..losses import Blend, Hinge, resolve_loss
@@ -34,7 +33,7 @@ from ._number_choice import (
     strata_of,
 )
 from ._options import with_options
-from ._pieces import spreads
+from ._pieces import Pieces, spreads
 from ._planes import PlanesModel
 from ._responses import TARGETS, Given, Response, read_numbers
 from ._strange import Usual
@@ -95,8 +94,8 @@ class TableRegressor(NumberAnswers):
     n_jobs : int or None, default=None
         Threads to train with: None is one, -1 as many as there are cores. Few rows are trained on
         one.
-    engine : None, default=None
-        Where `fit` trains: here. Predictions of collections of dask are lazy.
+    engine : None, "dask" or Dask, default=None
+        With workers of dask, these read the rows; training is here, on 50 000 of them at most.
     callback : callable or None, default=None
         Called as ``callback(model, record)`` after each step; training stops if it returns True.
         ``record["stage"]`` is "choice" while options are tried, then "fit", then "density".
@@ -182,7 +181,8 @@ class TableRegressor(NumberAnswers):
         Parameters
         ----------
         X : data frame (pandas, polars, pyarrow ..), list of dicts, or array
-            NaN, None and NA are missing cells.
+            NaN, None and NA are missing cells. With `engine`, also a collection of dask; then `y`
+            and `sample_weight` may be, too.
         y : array-like of shape (n_samples,) or (n_samples, n_targets), or frame
             Numbers. None and NaN are answers that are not known: a row without any teaches what
             columns are like.
@@ -206,6 +206,12 @@ class TableRegressor(NumberAnswers):
             told = f"{missing} of {n_rows} rows have no answer: they teach of columns alone"
             warn(told, UserWarning)
         return given
+
+    def _to_train_on(self, pieces: Pieces | None) -> None:
+        if pieces is not None and not pieces.complete:
+            some = len(pieces.sample.X)
+            told = f"trained on a sample of {some} of {pieces.n_rows} rows, which is here"
+            warn(told, UserWarning)
 
     def _new_fitted(self, y: Given) -> FittedNumbers:
         q = y.values.shape[1]
@@ -392,8 +398,6 @@ class TableRegressor(NumberAnswers):
         known = ("auto", *TARGETS)
         if not isinstance(kinds, list | tuple) or any(kind not in known for kind in kinds):
             raise OptionError(f"target={self.target!r} must be one of {list(known)}")
-        if resolve_engine(self.engine) is not None:
-            raise OptionError("engine: TableRegressor trains here; a part of the rows will do")
         if isinstance(_loss_of(self.loss), Hinge):
             raise OptionError(f"loss={self.loss!r} is of labels: use 'ncll', 'nll' or 'blend'")
         self._new_density(0)._check_options()

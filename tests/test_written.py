@@ -10,6 +10,7 @@ import pytest
 
 import discem
 from discem import NaiveBayes, TableImputer
+from discem.exceptions import InputError
 from discem.io.cells import Content
 from discem.io.columns import sentinels_of
 from discem.io.tables import Layout
@@ -140,6 +141,16 @@ def test_filled_cells_are_written_as_the_others():
     filled = TableImputer(n_mixtures=1, random_state=0).fit_transform(X)
     assert filled["price"].str.fullmatch(r"\$[\d,]+\.\d\d").all()
     assert (filled["price"][X["price"].notna()] == X["price"].dropna()).all()
+
+
+def test_texts_that_are_no_numbers_later_are_missing():
+    """Among others that are; where none is, the column is another."""
+    layout = Layout.learn(pd.DataFrame({"x": [f"{k / 10:g}" for k in range(1, 80)]}))
+    with pytest.warns(UserWarning, match="cells of 'x' .* count as missing"):
+        found = layout.encode(pd.DataFrame({"x": ["1.5", "about 3", "n/a"]}))
+    with pytest.raises(InputError, match=r"held numbers .* text, as 'about 3'"):
+        layout.encode(pd.DataFrame({"x": ["about 3"]}))
+    np.testing.assert_array_equal(found.numbers[:, 0], [1.5, np.nan, np.nan])
 
 
 def test_the_command_line_takes_them_for_the_same(good, tmp_path):

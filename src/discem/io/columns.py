@@ -150,6 +150,7 @@ class Column:
         kind = self.of_kind
         if not kind.slots:
             return (), False
+        strays = self._how is not None and self._how.strays(content)
         content = self.read(content)
         self._refuse_other_kinds(content)
         if kind.has_levels:
@@ -157,7 +158,7 @@ class Column:
         values = np.full(len(content.values), np.nan) if content.is_text else content.numbers()
         outside = kind.outside(values)
         wrong = bool(outside.any())
-        return kind.split(np.where(outside, np.nan, values) if wrong else values), wrong
+        return kind.split(np.where(outside, np.nan, values) if wrong else values), wrong or strays
 
     def decode(self, parts: tuple[np.ndarray, ...], n_rows: int) -> np.ndarray:
         """The cells as they were: floats, times, or objects of which None is missing."""

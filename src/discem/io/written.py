@@ -47,14 +47,18 @@ class Written(NamedTuple):
         return "numbers as text" + (f", with {unit}" if unit else "")
 
     def read(self, content: Content) -> Content:
-        """The numbers or dates of texts; others stay as they are."""
+        """The numbers or dates of texts, of which others are missing; without any, all stay."""
         if not content.is_text or not content.levels:
             return content
         values = [_value(text, self) for text in content.levels]
-        if any(value is None for value in values):
+        if all(value is None for value in values):
             return content
         column = np.array([*values, np.nan], dtype=np.float64)[content.values]
         return Content(self.kind, column)
+
+    def strays(self, content: Content) -> bool:
+        """Whether texts that are written otherwise are among those that are read."""
+        return content.is_text and any(_value(text, self) is None for text in content.levels)
 
     def write(self, values: np.ndarray) -> np.ndarray:
         """The texts of numbers, or of days; None is missing."""

@@ -14,7 +14,8 @@ SVM, and look at the words that decide.
 import matplotlib.pyplot as plt
 from discem import TextClassifier
 from discem.datasets import docstrings
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
@@ -69,6 +70,24 @@ print(
     f"{text[:200]}...\n\npredicted: {model.predict([text])[0]}, in truth: {y_test[3]}"
 )
 model.explain(text)
+
+# %%
+# Few labels: add what texts mean
+# -------------------------------
+# An encoder makes a vector of each text. Vectors become a second block of the joint.
+# Here pieces of words stand for one that was trained on much text.
+
+pieces = HashingVectorizer(analyzer="char_wb", ngram_range=(3, 5), n_features=2**14)
+encoder = make_pipeline(pieces, TruncatedSVD(64, random_state=0)).fit(texts)
+few, few_y = texts[:100], y[:100]
+for name, each in {"words": None, "words and vectors": encoder}.items():
+    small = TextClassifier(each, random_state=0).fit(few, few_y)
+    print(f"{name:18} accuracy {small.score(texts_test, y_test):.3f}")
+
+# %%
+# The part of the vector stands beside those of the words.
+
+small.explain(text)
 
 # %%
 # Leave the doubtful ones to people

@@ -15,7 +15,8 @@ from ._html import brief
 from ._style import COLOURS
 
 _WIDTH, _HEIGHT = 420, 190
-_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 10, 36
+_RIGHT, _TOP, _BOTTOM = 12, 10, 36
+_TITLE, _LETTER = 22, 6  # what a title and a letter of a tick take
 
 
 class Line(NamedTuple):
@@ -39,20 +40,22 @@ def chart(lines: Sequence[Line], xlabel: str, ylabel: str, alt: str) -> str:
     x_ticks, y_ticks = _ticks(xs), _ticks(ys)
     low, high = min(x_ticks[0], xs.min()), max(x_ticks[-1], xs.max())
     bottom, top = min(y_ticks[0], ys.min()), max(y_ticks[-1], ys.max())
-    across = _scale(low, high, _LEFT, _WIDTH - _RIGHT)
+    y_names = _names(y_ticks)
+    left = _TITLE + _LETTER * max(map(len, y_names))
+    across = _scale(low, high, left, _WIDTH - _RIGHT)
     up = _scale(bottom, top, _HEIGHT - _BOTTOM, _TOP)
     grid = "".join(
-        f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{up(y):.1f}" y2="{up(y):.1f}" '
+        f'<line x1="{left}" x2="{_WIDTH - _RIGHT}" y1="{up(y):.1f}" y2="{up(y):.1f}" '
         'stroke="currentColor" stroke-opacity=".15"/>'
-        f'<text x="{_LEFT - 6}" y="{up(y) + 3.5:.1f}" text-anchor="end">{tick}</text>'
-        for y, tick in zip(y_ticks, _names(y_ticks), strict=True)
+        f'<text x="{left - 6}" y="{up(y) + 3.5:.1f}" text-anchor="end">{tick}</text>'
+        for y, tick in zip(y_ticks, y_names, strict=True)
     )
     grid += "".join(
         f'<text x="{across(x):.1f}" y="{_HEIGHT - 20}" text-anchor="middle">{tick}</text>'
         for x, tick in zip(x_ticks, _names(x_ticks), strict=True)
     )
     titles = (
-        f'<text x="{(_LEFT + _WIDTH) / 2:.0f}" y="{_HEIGHT - 4}" text-anchor="middle">'
+        f'<text x="{(left + _WIDTH) / 2:.0f}" y="{_HEIGHT - 4}" text-anchor="middle">'
         f"{escape(xlabel)}</text>"
         f'<text transform="translate(10 {(_HEIGHT - _BOTTOM) / 2:.0f}) rotate(-90)" '
         f'text-anchor="middle">{escape(ylabel)}</text>'

@@ -1,5 +1,6 @@
 """Words and vectors of documents in one joint: encoders, weights, explanations, files, streams."""
 
+import logging
 import pickle
 import sys
 import types
@@ -311,6 +312,7 @@ def test_encoders_by_name(monkeypatch):
     class SentenceTransformer(Moods):
         def __init__(self, name, local_files_only):
             assert local_files_only
+            logging.getLogger().setLevel(logging.DEBUG)
             if "mpnet" in name:
                 raise OSError("not here")
             super().__init__()
@@ -318,11 +320,13 @@ def test_encoders_by_name(monkeypatch):
         def encode(self, texts, show_progress_bar):
             return super().encode(texts)
 
+    level = logging.getLogger().level
     fake = types.SimpleNamespace(SentenceTransformer=SentenceTransformer)
     monkeypatch.setitem(sys.modules, "sentence_transformers", fake)
     X, y = corpus(60)
     model = TextClassifier("minilm", **FEW).fit(X, y)
     assert model._fitted.meaning.encoder == "minilm"
+    assert logging.getLogger().level == level
     with pytest.raises(OptionError, match="downloads nothing"):
         TextClassifier("mpnet", **FEW).fit(X, y)
     encoders._load.cache_clear()

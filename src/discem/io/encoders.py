@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache, partial
 from importlib import import_module, metadata
 from pathlib import Path
@@ -77,7 +79,20 @@ def _method_of(encoder: Any) -> Encode | None:
     return next((getattr(encoder, name) for name in _METHODS if hasattr(encoder, name)), None)
 
 
+@contextmanager
+def _same_logging() -> Iterator[None]:
+    """Leave the logging of the process as it is: a package may set it up for everyone."""
+    root = logging.getLogger()
+    level, handlers = root.level, list(root.handlers)
+    try:
+        yield
+    finally:
+        root.setLevel(level)
+        root.handlers[:] = handlers
+
+
 @lru_cache(8)
+@_same_logging()
 def _load(name: str) -> Encode:
     package = NAMED[name]
     install = "'discem[vectors]'" if name == "wordllama" else package.name.replace("_", "-")

@@ -15,7 +15,7 @@ from ._choice import Options, Result, is_behind
 from ._tables import MOST_PATTERNS, Encoded
 
 HIDDEN = 0.8  # the largest share of a row's cells that training hides by default
-_STRENGTHS = (0.25, 4.0)  # of priors, beside 1
+_STRENGTHS = {0.25: 1.0, 4.0: 1.0, 0.0625: 0.25}  # of priors; where the second is best so far
 _SIZES = {8: 3, 16: 8, 32: 16}  # of a class, beside 3 and 1; where so many are best so far
 _MEMBERS = 2  # rows that a component should have, to be tried at all
 _MANY = 100  # .. from 16 components on, and of each column where these are correlated, one
@@ -171,6 +171,9 @@ def candidates(
                 continue
             least = _SIZES[way["n_components"]] if way.keys() == {"n_components"} else 0
             if best.options["n_components"] < least:
+                continue
+            strength = way.get("prior_strength")
+            if strength and best.options["prior_strength"] != _STRENGTHS[strength]:
                 continue
             seen.append(options)
             best = yield options

@@ -97,7 +97,7 @@ class TableClassifier(ChoosesTable):
         Whether a missing cell is itself a sign of the class. "auto" tries both.
     prior_strength : "auto" or float, default="auto"
         A factor of the priors of all columns. A larger one makes the classes more alike. "auto"
-        compares 1, 4 and 1/4.
+        compares 1, 4, 1/4 and 1/16.
     temperature : "auto" or float, default="auto"
         The factor of the log-probabilities before they are normalised. "auto" learns it from
         held-out rows, and is 1 in streams.

@@ -60,9 +60,9 @@ class LabelRuns:
             return
         self.told = True
         warn(
-            f"the labels of this stream come in long runs ({self.changes} changes in "
-            f"{self.counts.sum():.0f} rows, {self.expected:.0f} in random order), and with every "
-            "run the model forgets what came before: shuffle the rows, or use a naive Bayes with "
-            "loss='nll', to which their order does not matter",
+            f"the labels of this stream come in long runs: in {self.counts.sum():.0f} rows the "
+            f"label changes {self.changes} times, in random order about {self.expected:.0f} times. "
+            "In each run the model forgets the other classes. Shuffle the rows, or use a naive "
+            "Bayes with loss='nll', to which their order does not matter",
             SortedStreamWarning,
         )

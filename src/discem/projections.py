@@ -15,15 +15,15 @@ from .exceptions import OptionError
 
 @savable
 class Interior(NamedTuple):
-    """Stay well inside, and never overshoot.
+    """Shorten and damp steps, so that counts and variances stay positive.
 
     The step of one factor (one class, one feature) is shortened until nothing that must stay
-    positive loses more than `share` of itself: the fraction-to-the-boundary rule of interior-point
-    methods. The step of a row is divided by 1 + damping * (its effect on its own scores), much as
-    an implicit step would be (Toulis and Airoldi 2017): a row far out moves the parameters until
-    it is explained, and not a hundred times further. With `caution`, the factors of a class that
-    has few rows take shorter steps, such that between two of its rows the prior does not undo more
-    than a share 1 / caution of what they taught. All this vanishes as steps become small.
+    positive loses more than `share` of itself. This is the fraction-to-the-boundary rule of
+    interior-point methods. The step of a row is divided by 1 + damping * (its effect on its own
+    scores), much like an implicit step (Toulis and Airoldi 2017), so that an outlying row does not
+    move the parameters too far. With `caution`, classes with few rows take shorter steps: between
+    two rows of such a class, the prior undoes at most a share 1 / caution of what they taught. All
+    this vanishes as steps become small.
     """
 
     share: float = 0.5
@@ -63,7 +63,7 @@ class Interior(NamedTuple):
 
 @savable
 class Check(NamedTuple):
-    """The paper's check-step: take the whole step, then lift what fell out of the domain."""
+    """The paper's check-step: take the whole step, then lift counts that are too small."""
 
     @property
     def damping(self) -> float:

@@ -47,7 +47,7 @@ class power(NamedTuple):
 
 @savable
 class constant(NamedTuple):
-    """The same step for ever.
+    """Give every step the same size.
 
     >>> constant(0.01)(1_000_000)
     0.01
@@ -102,10 +102,10 @@ class held(NamedTuple):
 
 @savable
 class by_row(NamedTuple):
-    """The steps of another schedule, which are those of single rows.
+    """Give each batch the sum of the steps that another schedule gives to its rows.
 
-    A batch takes the sum of the steps of its rows, and its size is automatic: the same steps, some
-    at a time. Training goes back where they lead astray, as it does with automatic steps.
+    The size of the batches is automatic. As with automatic steps, training goes back and shortens
+    its steps if the objective rises.
 
     >>> by_row(constant(0.1))(1)
     0.1

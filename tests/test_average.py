@@ -8,7 +8,7 @@ import pytest
 from scipy.special import logsumexp
 
 import discem
-from discem import TableClassifier
+from discem import MixtureClassifier, TableClassifier
 from discem.datasets import customers
 from discem.estimators._average import REST, Member
 from discem.estimators._candidates import numbers_of
@@ -49,6 +49,18 @@ def test_probabilities_are_the_mean_of_those_of_the_members(averaged):
     np.testing.assert_array_equal(model.predict(X), model.classes_[expected.argmax(axis=1)])
     joint = model.predict_joint_log_proba(X)
     np.testing.assert_allclose(logsumexp(joint, axis=1), model.score_samples(X), rtol=1e-9)
+
+
+def test_many_rows_are_scored_some_at_a_time(averaged, monkeypatch):
+    model, X, _ = averaged
+    at_once, seen = model.predict_log_proba(X), []
+    score = MixtureClassifier.predict_log_proba
+    monkeypatch.setattr("discem.estimators._average._AT_ONCE", 100)
+    monkeypatch.setattr(
+        MixtureClassifier, "predict_log_proba", lambda me, X: seen.append(len(X)) or score(me, X)
+    )
+    np.testing.assert_allclose(model.predict_log_proba(X), at_once, rtol=1e-12)
+    assert len(seen) == 4 * 3  # members, and parts of 240 rows
 
 
 def test_no_class_is_less_probable_than_can_be_known():

@@ -16,6 +16,7 @@ from ._choice import Result, weigh
 from ._explain import Explanations
 from ._tables import Encoded
 
+_AT_ONCE = 50_000  # rows that are scored before the next ones are looked at
 REST = "(average of models)"  # in explanations: what no column of any model adds
 
 
@@ -71,10 +72,16 @@ def log_proba(members: Sequence[Member], X: Any) -> np.ndarray:
 
 def log_proba_of(members: Sequence[Member], rows: Sequence[Any]) -> np.ndarray:
     """``ln p(y | x)`` of the average, of rows as each member reads them."""
-    found = [model.predict_log_proba(own) for (model, _), own in zip(members, rows, strict=True)]
     if len(members) == 1:
-        return found[0]
-    return logsumexp(np.stack(found), axis=0, b=np.array([w for _, w in members])[:, None, None])
+        return members[0].model.predict_log_proba(rows[0])
+    shares = np.array([weight for _, weight in members])[:, None, None]
+    found = []
+    for first in range(0, rows[0].shape[0], _AT_ONCE):
+        some = [own.take(slice(first, first + _AT_ONCE)) for own in rows]
+        pairs = zip(members, some, strict=True)
+        answers = np.stack([model.predict_log_proba(own) for (model, _), own in pairs])
+        found.append(logsumexp(answers, axis=0, b=shares))
+    return np.concatenate(found)
 
 
 def explained(members: Sequence[Member], rows: Sequence[Any]) -> Explanations:

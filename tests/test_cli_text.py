@@ -121,6 +121,13 @@ def test_fit_from_standard_input_and_several_files(good, folder, model, tmp_path
     np.testing.assert_array_equal(again.predict_proba(TEXTS), model.predict_proba(TEXTS))
 
 
+def test_pairs_of_words_are_tried(good, folder, tmp_path):
+    told = good("fit", folder / "train.txt", "-o", tmp_path / "m", "--ngrams", "auto")
+    model = discem.load(tmp_path / "m")
+    assert model.ngram_range == "auto"
+    assert f"n-grams {model.chosen_['ngram_range']}" in told
+
+
 def test_options_reach_the_model(good, folder, tmp_path):
     options = "--loss hinge --weighting counts --ngrams 1-2 --epochs 3 --seed 5"
     options += " --class-weight balanced"

@@ -267,6 +267,75 @@ def test_what_is_set_is_not_chosen(option, value, tried):
         assert max(trial["epochs"] for trial in trials) <= value
 
 
+def negated(n, seed=0):
+    """Texts in which no word tells the classes apart, and every pair of moods does."""
+    rng = random.Random(seed)
+    found = [(rng.choice(["not", "very"]), rng.choice(["good", "bad"])) for _ in range(n)]
+    texts = [
+        " ".join([*rng.choices(SHARED, k=3), *pair, *rng.choices(SHARED, k=3)]) for pair in found
+    ]
+    return texts, np.array(["+" if (a == "very") == (b == "good") else "-" for a, b in found])
+
+
+@pytest.mark.parametrize("options", [{}, {"n_features": 4096}], ids=str)
+def test_pairs_of_words_are_taken_where_they_pay(options, tmp_path):
+    X, y = negated(400)
+    test, truth = negated(200, seed=1)
+    words = TextClassifier(random_state=0, **options).fit(X, y)
+    pairs = TextClassifier(ngram_range="auto", random_state=0, **options).fit(X, y)
+    assert words.score(test, truth) < 0.65
+    assert pairs.score(test, truth) > 0.95
+    assert pairs.chosen_["ngram_range"] == (1, 2)
+    tried = [trial["ngram_range"] for trial in pairs.choice_]
+    assert tried == [(1, 1)] * 4 + [(1, 2)] * 2
+    by_hand = TextClassifier(ngram_range=(1, 2), random_state=0, **options).fit(X, y)
+    assert pairs.vocabulary_ == by_hand.vocabulary_
+    pairs.save(tmp_path / "pairs")
+    again = discem.load(tmp_path / "pairs")
+    assert again.chosen_ == pairs.chosen_
+    same(pairs, again, test)
+    assert again.partial_fit(["very not good"], ["-"]).score(test, truth) > 0.9
+
+
+def test_words_alone_are_kept_where_pairs_do_not_pay_or_cannot_be_tried(monkeypatch):
+    X, y = corpus(300)
+    model = TextClassifier(ngram_range="auto", random_state=0).fit(X, y)
+    assert model.chosen_["ngram_range"] == (1, 1)
+    assert len(model.choice_) == 6
+    X, y = negated(200)
+    shares = pd.DataFrame({name: (y == name).astype(float) for name in "+-"})
+    unjudged = TextClassifier(ngram_range="auto", random_state=0).fit(X, shares)
+    stream = TextClassifier(ngram_range="auto").partial_fit(X, y)
+    monkeypatch.setattr("discem.estimators._word_trials._MOST_PAIRS", 1000)
+    large = TextClassifier(ngram_range="auto", random_state=0).fit(X, y)
+    assert len(large.choice_) == 4
+    for model in (unjudged, stream, large):
+        assert model.chosen_["ngram_range"] == (1, 1)
+        assert not any(" " in word for word in model.vocabulary_)
+
+
+@pytest.mark.parametrize(("line", "pairs"), [("choice: 5 of 6", False), ("", True)])
+def test_interrupted_while_pairs_are_tried_or_trained(line, pairs):
+    X, y = negated(400)
+
+    def interrupt(model, record):
+        assert np.isfinite(model.predict_proba(X[:2])).all()
+        if record.get("choice", "").startswith(line) and (line or record["stage"] == "fit"):
+            raise KeyboardInterrupt
+
+    model = TextClassifier(ngram_range="auto", callback=interrupt, random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert model.chosen_["ngram_range"] == ((1, 2) if pairs else (1, 1))
+    assert any(" " in word for word in model.vocabulary_) == pairs
+    assert np.isfinite(model.predict_log_proba(X)).all()
+
+
+def test_pairs_are_those_of_words():
+    with pytest.raises(OptionError, match=r"ngram_range='auto' .* analyzer='word'"):
+        TextClassifier(ngram_range="auto", analyzer="char").fit(*corpus(60))
+
+
 def test_the_same_seed_gives_the_same_model():
     X, y = corpus(150)
     one, again, other = (TextClassifier(random_state=seed).fit(X, y) for seed in (0, 0, 1))

@@ -82,7 +82,11 @@ def fit(
     ] = None,
     ngrams: Annotated[
         str | None,
-        of_text("Count sequences of up to N words, or of M to N.", "N or M-N", default="1"),
+        of_text(
+            "Count sequences of up to N words, or of M to N; auto tries words, and pairs.",
+            "N, M-N or auto",
+            default="1",
+        ),
     ] = None,
     min_df: Annotated[
         str | None,
@@ -285,14 +289,18 @@ def _check_workers(workers: int | None, scheduler: str | None, stream: bool) -> 
         raise OptionError("--scheduler has workers of its own: leave out --workers")
 
 
-def _lengths(text: str) -> tuple[int, int]:
+def _lengths(text: str) -> tuple[int, int] | str:
+    if text == "auto":
+        return text
     low, dash, high = text.partition("-")
     try:
         lengths = (int(low), int(high)) if dash else (1, int(low))
     except ValueError:
         lengths = (0, 0)
     if not 1 <= lengths[0] <= lengths[1]:
-        raise OptionError(f"--ngrams {text}: expected a length such as 2, or a range such as 1-3")
+        raise OptionError(
+            f"--ngrams {text}: expected a length such as 2, a range such as 1-3, or auto"
+        )
     return lengths
 
 

@@ -20,6 +20,7 @@ _CHOSEN = {
     "n_components": "components",
     "loss": "loss",
     "weighting": "weighting",
+    "ngram_range": "n-grams",
     "hide": "hide",
     "missing": "missing",
     "prior_strength": "prior strength",

@@ -27,6 +27,8 @@ from ._words import Size, Teaches, all_teach, labelled_teach
 from .naive_bayes import MultinomialNB
 
 ENOUGH_TO_WEIGH = 1000  # documents held out, where there are vectors beside words
+WORDS, PAIRS = (1, 1), (1, 2)  # what `ngram_range="auto"` tries
+_MOST_PAIRS = 5e7  # words of all documents, times classes: no more numbers in a model of pairs
 
 # Words of two characters or more, "don't" being one, and marks that carry a mood. Phrases need
 # their small words, too; alone these are noise more often than not.
@@ -62,10 +64,16 @@ class WordTrainer(DocumentModel):
         nll = isinstance(resolve_loss(self._defaults()["loss"]), NLL)
         return all_teach if nll else labelled_teach
 
-    def _new_bag(self) -> Bag:
+    @property
+    def _may_have_pairs(self) -> bool:
+        return bool(self.ngram_range == "auto")
+
+    def _new_bag(self, ngrams: Any = None) -> Bag:
         options = {name: getattr(self, name) for name in COUNTING}
+        if self._may_have_pairs:
+            options["ngram_range"] = ngrams or WORDS
         if self.token_pattern == "auto":
-            alone = self.ngram_range in ((1, 1), [1, 1])
+            alone = options["ngram_range"] in ((1, 1), [1, 1])
             options["token_pattern"] = WORD if alone else WORD_IN_PHRASE
         return Bag(options, self.n_features)
 
@@ -75,12 +83,12 @@ class WordTrainer(DocumentModel):
             "loss": "ncll" if self.loss == "auto" else self.loss,
             "weighting": "tfidf" if self.weighting == "auto" else self.weighting,
             "temperature": 1.0 if self.temperature == "auto" else float(self.temperature),
-        }
+        } | ({"ngram_range": WORDS} if self._may_have_pairs else {})
 
     def _most_epochs(self, n: int) -> int:
         return most_epochs(n) if self.max_iter == "auto" else int(self.max_iter)
 
-    def _new_model(self, loss, size: Size, K: int, epochs: int, rng) -> MultinomialNB:
+    def _new_model(self, bag: Bag, loss, size: Size, K: int, epochs: int, rng) -> MultinomialNB:
         """The model to train: its prior, where it starts, and how large its steps are."""
         kind = resolve_loss(loss)
         n, share = size.n_taught, size.n_taught / size.n_rows
@@ -97,7 +105,7 @@ class WordTrainer(DocumentModel):
             settings |= {"prior": Dirichlet((0.05 + 0.4 / K) * square)}
         else:
             # From the generative estimate, which soon weighs little: a step is 30 documents of it.
-            used = int(np.count_nonzero(self.bag_.document_count))
+            used = int(np.count_nonzero(bag.document_count))
             mean = share * size.total / max(used * K, 1)
             settings = {"prior": Dirichlet(3.0 * max(mean, 1e-300)), "step": constant(30.0 / n)}
         if isinstance(kind, Blend) and kind.kappa > 0:  # its NLL part is a running average
@@ -154,45 +162,64 @@ class WordTrainer(DocumentModel):
         """What is held out to settle what is left at "auto", and how much vectors say."""
         fixed = "auto" not in (self.loss, self.weighting, self.temperature, self.max_iter)
         if (
-            fixed and self.encoder is None
+            fixed and not self._may_have_pairs and self.encoder is None
         ) or y.ndim == 2:  # label sets and shares have no accuracy to judge by
             return []
         codes = _input.encode(y, classes).codes
         return splits(codes, weights, rng, cv=self.cv, enough=enough)
 
-    def _choose(self, counts, y, K: int, parts: list[Split], unlabelled: bool, rng) -> int:
-        """Settle what is left at "auto" on held-out documents; return how many epochs to train."""
+    def _choose(
+        self, documents, counts, y, K: int, parts: list[Split], unlabelled: bool, rng
+    ) -> tuple[int, sp.csr_matrix]:
+        """Settle what is left at "auto" on held-out documents.
+
+        Return how many epochs to train, and the counts to train on. Without documents there are
+        only those of words.
+        """
         most = self._most_epochs(counts.shape[0])
         if not parts:
-            return most
+            return most, counts
+        words = self.bag_, counts
 
         @lru_cache(1)
-        def weigh(weighting: str) -> sp.csr_matrix:
-            return self.bag_.weigh(counts, weighting, self.length)
+        def read(weighting: str, ngrams: Any) -> tuple[Bag, sp.csr_matrix, sp.csr_matrix]:
+            bag, found = words
+            if ngrams == PAIRS:
+                bag = self._new_bag(PAIRS)
+                found = bag.learn(documents)
+            return bag, found, bag.weigh(found, weighting, self.length)
+
+        def reading(options: Options) -> tuple[Bag, sp.csr_matrix, sp.csr_matrix]:
+            return read(options["weighting"], options.get("ngram_range"))
 
         def train(options: Options, part: Split, watch: Callable[[Any], bool]) -> MultinomialNB:
-            rows = weigh(options["weighting"])
-            model = self._new_model(options["loss"], Size.of(rows, part.weights), K, most, rng)
+            bag, _, rows = reading(options)
+            size = Size.of(rows, part.weights)
+            model = self._new_model(bag, options["loss"], size, K, most, rng)
             model.set_params(n_jobs=None, verbose=0)  # the choice does not depend on threads
             self._run(model, rows, y, part.weights, watch, chooser)
             return model
 
         def score(options: Options, part: Split, model: MultinomialNB) -> np.ndarray:
-            return model.learner_.score(sparse_rows(weigh(options["weighting"])), part.held)
+            return model.learner_.score(sparse_rows(reading(options)[2]), part.held)
 
         def keep(options: Options, model: MultinomialNB, mark: Mark | None) -> None:
-            self._fitted.model, self._fitted.choice = model, chooser.choice()
+            self._fitted.bag, self._fitted.model = reading(options)[0], model
+            self._fitted.choice = chooser.choice()
             self._fitted.chosen |= options
             if self.temperature == "auto" and mark is not None:
                 self.chosen_["temperature"] = mark.temperature
             model.temperature_ = self.chosen_["temperature"]
 
-        candidates = self._candidates(unlabelled)
-        chooser = Chooser(parts, train, score, more_accurate, keep, of=4, verbose=self.verbose)
+        few = documents is not None and counts.sum() * K <= _MOST_PAIRS
+        tries_pairs = self._may_have_pairs and few
+        candidates, of = self._candidates(unlabelled, tries_pairs), 4 + 2 * tries_pairs
+        chooser = Chooser(parts, train, score, more_accurate, keep, of=of, verbose=self.verbose)
         best = chooser.best_of(candidates)
         self._fitted.choice = chooser.choice()
         self.chosen_["held_out"] = chooser.held_out
-        return len(best.marks) + 1 if self.max_iter == "auto" else most  # there is more to learn
+        epochs = len(best.marks) + 1 if self.max_iter == "auto" else most  # there is more to learn
+        return epochs, reading(best.options)[1]
 
     def _weigh_blocks(
         self, counts, vectors, y, weights, parts: list[Split], epochs: int, rng
@@ -233,7 +260,8 @@ class WordTrainer(DocumentModel):
         for part in parts:
             size, K = Size.of(rows, part.weights), len(_input.find_classes(y))
             epochs_of_part = max(epochs - (self.max_iter == "auto"), 1)
-            words = self._new_model(self.chosen_["loss"], size, K, epochs_of_part, rng)
+            loss = self.chosen_["loss"]
+            words = self._new_model(self.bag_, loss, size, K, epochs_of_part, rng)
             words.set_params(n_jobs=None, verbose=0).fit(rows, y, part.weights)
             scores = words.learner_.score(read, part.held)
             own = fit_vectors(clone(block), vectors, y, part.weights)
@@ -242,13 +270,19 @@ class WordTrainer(DocumentModel):
         a, b, shift = (np.concatenate(each) for each in zip(*found, strict=True))
         return a, b, shift
 
-    def _candidates(self, unlabelled: bool) -> Generator[Options, Result, None]:
-        """The losses with the first weighting, then the other weighting with the best loss."""
+    def _candidates(self, unlabelled: bool, pairs: bool) -> Generator[Options, Result, None]:
+        """The losses, then the other weighting with the best loss, then pairs of words."""
         losses = [self.loss]
         if self.loss == "auto":  # unlabelled documents are for a model that tells apart
             losses = ["hinge", "ncll"] if unlabelled else ["hinge", "ncll", "nll"]
-        first = self.chosen_["weighting"]
+        first = {
+            name: self.chosen_[name]
+            for name in ("weighting", "ngram_range")
+            if name in self.chosen_
+        }
         for loss in losses:
-            best = yield {"loss": loss, "weighting": first}
+            best = yield {"loss": loss} | first
         if self.weighting == "auto":
-            yield best.options | {"weighting": "presence"}
+            best = yield best.options | {"weighting": "presence"}
+        for loss in losses[:2] if pairs else []:  # the best for words is not always that for pairs
+            yield best.options | {"loss": loss, "ngram_range": PAIRS}

@@ -99,8 +99,10 @@ class TextClassifier(WordTrainer):
     max_iter : "auto" or int, default="auto"
         Number of epochs. "auto" trains as long as the held-out documents gain (at most 6 epochs
         with thousands of documents, 20 with few), and one more epoch at the end.
-    ngram_range : pair of int, default=(1, 1)
-        Which n-grams to count: (1, 2) is words and pairs of words.
+    ngram_range : pair of int or "auto", default=(1, 1)
+        Which n-grams to count: (1, 2) is words and pairs of words. "auto" tries words, and then
+        words and pairs; pairs only where the words of all documents, times the classes, are at most
+        50 million. In streams and with `engine` it is words alone.
     analyzer : {"word", "char", "char_wb"} or callable, default="word"
         Whether to count words or characters, see CountVectorizer.
     token_pattern : str, default="auto"
@@ -182,7 +184,7 @@ class TextClassifier(WordTrainer):
     temperature: float | Auto = "auto"
     prior: Any = "auto"
     max_iter: int | Auto = "auto"
-    ngram_range: tuple[int, int] = (1, 1)
+    ngram_range: tuple[int, int] | Auto = (1, 1)
     analyzer: Literal["word", "char", "char_wb"] | Callable[[Any], Any] = "word"
     token_pattern: str = "auto"
     lowercase: bool = True
@@ -284,7 +286,9 @@ class TextClassifier(WordTrainer):
             silent = n_rows(others) > 0
             heard = silent and self.unlabelled_weight != 0
             parts = [each.among(taught) for each in self._parts(*given, classes, rng)]
-            epochs = self._choose(counts, y, len(classes), parts, heard, rng)
+            texts = documents if pieces is None else None
+            epochs, counts = self._choose(texts, counts, y, len(classes), parts, heard, rng)
+            bag = self.bag_
             alone = None
             if vectors is not None:
                 if self.cv is None:  # what weights are found by is more than what is chosen by
@@ -298,7 +302,7 @@ class TextClassifier(WordTrainer):
                 weigh = partial(_weigh, bag, self.chosen_["weighting"], self.length)
                 rows = pieces.map(weigh)
                 size = size_of(rows, self._teaches())
-            model = self._new_model(self.chosen_["loss"], size, len(classes), epochs, rng)
+            model = self._new_model(bag, self.chosen_["loss"], size, len(classes), epochs, rng)
             if silent and pieces is None:
                 rows = sp.vstack([rows, self._weigh(bag.count(others))], format="csr")
                 y = with_missing(y, len(others))
@@ -356,7 +360,8 @@ class TextClassifier(WordTrainer):
             rows = fitted.bag.weigh(counts, fitted.chosen["weighting"], self.length)
             if fitted.model is None:
                 K, size = len(_input.find_classes(y)), Size.of(rows, weights)
-                fitted.model = self._new_model(fitted.chosen["loss"], size, K, 1, None)
+                loss, bag = fitted.chosen["loss"], fitted.bag
+                fitted.model = self._new_model(bag, loss, size, K, 1, None)
             batch = block = None
             if first or weights.any():
                 given = y if named is None else _input.Shares(y, named)
@@ -388,6 +393,8 @@ class TextClassifier(WordTrainer):
         check_whole("n_features", self.n_features, None)
         if self.prior != "auto" and not isinstance(self.prior, Dirichlet):
             raise OptionError(f"prior={self.prior!r} must be 'auto' or a Dirichlet(...)")
+        if self._may_have_pairs and self.analyzer != "word":
+            raise OptionError("ngram_range='auto' tries pairs of words: give analyzer='word'")
         check_cv(self.cv)
         check_encoder(self.encoder)
         check_unlabelled_weight(self.unlabelled_weight)

@@ -28,7 +28,7 @@ from .naive_bayes import MultinomialNB
 
 ENOUGH_TO_WEIGH = 1000  # documents held out, where there are vectors beside words
 WORDS, PAIRS = (1, 1), (1, 2)  # what `ngram_range="auto"` tries
-_MOST_PAIRS = 5e7  # words of all documents, times classes: no more numbers in a model of pairs
+_MOST_PAIRS = 5e7  # words of all documents, times classes: what bounds a model of pairs
 
 # Words of two characters or more, "don't" being one, and marks that carry a mood. Phrases need
 # their small words, too; alone these are noise more often than not.

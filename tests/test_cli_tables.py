@@ -170,7 +170,10 @@ def test_unlabelled_rows_are_learnt_from(run, good, folder, tmp_path):
         ("--target out --family out=poisson", "--target and --family both name 'out'"),
         ("--target out --id name --ignore name", "--id and --ignore both name 'name'"),
         ("--target out --family age=poisson --family age=gaussian", "both name 'age'"),
-        ("--target name", "column 'name' has 90 different labels in 90 rows"),
+        (
+            "--target name",
+            "column 'name' has 90 different labels in 90 rows: these are not classes",
+        ),
         ("--target out --ngrams 2", "--ngrams is for documents, and this is a table"),
         ("--target out --text-column age", "--text-column is for documents"),
         ("--target out --format txt", "a table is one of csv, tsv, jsonl, parquet, not txt"),
@@ -241,7 +244,7 @@ def test_one_class_leaves_nothing_to_tell_apart(bad, good, tmp_path):
     path = write(tmp_path / "a.csv", [{"age": i, "out": "no"} for i in range(30)])
     words = ("fit", path, "--target", "out", "-o", tmp_path / "m")
     told = bad(*words)
-    assert "no label but 'no'" in told and "add rows of other classes" in told
+    assert "all labels are 'no'" in told and "add rows of other classes" in told
     good(*words, "--loss", "nll", "--epochs", 1)
     good(*words, "--stream")
 
@@ -275,6 +278,9 @@ def test_models_of_the_other_kind_are_told_of(bad, good, folder, tmp_path):
     assert "--row is for tables" in bad("explain", text, tmp_path / "a.txt", "--row", 1)
     assert "--target is for tables" in bad("evaluate", text, tmp_path / "a.txt", "--target", "x")
     assert "--words is for documents" in bad("explain", table, "--words", "yes")
+    assert f"no file 'some text', and {table} is a model of tables" in bad(
+        "explain", table, "some text"
+    )
     more = ("--stream", "--resume", text, "-o", text)
     assert "--target is for tables" in bad("fit", folder / "test.csv", "--target", "out", *more)
     discem.TableClassifier(max_iter=1).fit([[0.0], [1.0]] * 5, ["a", "b"] * 5).save(text)

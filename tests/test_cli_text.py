@@ -253,7 +253,7 @@ def test_data_that_cannot_be_learnt_from_is_said_in_words_of_the_shell(stream, r
     assert "2 documents has a label" in told("\tgood film\n\tgood plot\n")
     if not stream:
         one = told("a\tgood film\na\tgood plot\n")
-        assert "no label but 'a'" in one
+        assert "all labels are 'a'" in one
         assert "--loss nll or --stream" in one
     assert not (tmp_path / "m").exists()
 

@@ -205,7 +205,7 @@ def test_files_have_the_name_of_an_encoder_and_ask_for_it(told, tmp_path):
     assert lost.encoder is None
     with pytest.raises(OptionError, match=r"trained with vectors of test_vectors\.Moods"):
         lost.predict(X)
-    with pytest.raises(OptionError, match="makes other vectors"):
+    with pytest.raises(OptionError, match="other vectors than the encoder of the training"):
         discem.load(path, encoder=Moods(noise=2.0))
     with pytest.raises(OptionError, match="makes other vectors"):
         lost.set_params(encoder=Moods(size=9)).predict(X)

@@ -14,7 +14,7 @@ from rich.table import Table
 from ..exceptions import InputError, OptionError
 from ..io.documents import STDIN, Document, guess_format
 from ._documents import Texts
-from ._models import check_options, class_names, find_class, is_regressor, load_model
+from ._models import check_options, class_names, find_class, is_regressor, is_table, load_model
 from ._options import (
     AsJson,
     Format,
@@ -87,6 +87,11 @@ def explain(
     if words:
         _show_words(classifier, words, top, as_json)
         return
+    if is_text and is_table(classifier):
+        raise InputError(
+            f"there is no file {one_line(source.data[0])!r}, and {model} is a model of tables: "
+            "name a file of rows"
+        )
     if is_text:
         asked: Iterator[Batch] = iter([Texts([Document(None, source.data[0])], Warnings())])
     else:

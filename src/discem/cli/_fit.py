@@ -193,8 +193,8 @@ def fit(
 ) -> None:
     """Train a model on labelled documents or rows of a table, and write it to a file.
 
-    With --target, DATA is a table; otherwise it holds documents. Press Ctrl-C to stop early: the
-    model that has been learnt so far is saved.
+    With --target, DATA is a table; otherwise it holds documents.
+    Press Ctrl-C to stop early: the model that has been learnt so far is saved.
     """
     given = {
         "--loss": loss and loss.value,

@@ -130,7 +130,7 @@ class Reader(ABC):
             raise InputError(f"none of the {counted(labels.total(), self.noun)} has a label")
         if len(classes) == 1 and self.model.loss != "nll":
             raise InputError(
-                f"there is no label but {classes.pop()!r}, which leaves nothing to tell apart: add "
+                f"all labels are {classes.pop()!r}, and a classifier needs two classes: add "
                 f"{self.noun}s of other classes, or fit with --loss nll or --stream"
             )
 

@@ -229,7 +229,8 @@ class Tables(Reader):
         if seen >= _FEW and 2 * classes > seen:
             raise InputError(
                 f"column {self._roles.target!r} has {classes:,} different labels in {seen:,} rows: "
-                "these are no classes"
+                "these are not classes. Name another --target; or, if they are numbers, write them "
+                "without units and commas, as 1200"
             )
 
     @property

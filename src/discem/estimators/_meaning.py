@@ -88,7 +88,8 @@ class Meaning:
         if not are_alike(encode(encoder, list(PROBES)), self.probes):
             found = " ".join(described(encoder)).strip()
             raise OptionError(
-                f"encoder: {found} makes other vectors than that of the training, {wanted}"
+                f"encoder: this {found} makes other vectors than the encoder of the training, "
+                f"{wanted}: give the one that the model was fitted with"
             )
         self._known = encoder
 

@@ -75,7 +75,7 @@ class PredictedNumbers:
     def quantile(self, q: float) -> np.ndarray:
         """The number that a share q of the probability is below."""
         if not (isinstance(q, NUMBER) and 0.0 < q < 1.0):
-            raise OptionError(f"q={q!r} must be a number between 0 and 1")
+            raise OptionError(f"quantile {q!r} must be a number between 0 and 1")
         found = []
         for response, mean, variance in self._by_answer():
             z = _quantile(self._normals.shares, mean, variance, float(q))

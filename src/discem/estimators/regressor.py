@@ -203,7 +203,9 @@ class TableRegressor(NumberAnswers):
         given = read_numbers(y, n_rows)
         missing = int(np.isnan(given.values).all(axis=1).sum())
         if missing:
-            told = f"{missing} of {n_rows} rows have no answer: they teach of columns alone"
+            told = (
+                f"{missing} of {n_rows} rows have no answer: they only teach what columns are like"
+            )
             warn(told, UserWarning)
         return given
 
@@ -399,7 +401,7 @@ class TableRegressor(NumberAnswers):
         if not isinstance(kinds, list | tuple) or any(kind not in known for kind in kinds):
             raise OptionError(f"target={self.target!r} must be one of {list(known)}")
         if isinstance(_loss_of(self.loss), Hinge):
-            raise OptionError(f"loss={self.loss!r} is of labels: use 'ncll', 'nll' or 'blend'")
+            raise OptionError(f"loss={self.loss!r} is for classes: use 'ncll', 'nll' or 'blend'")
         self._new_density(0)._check_options()
         self._new_density(0).set_params(
             max_iter=self.max_iter, tol=self.tol, hide=self.hide

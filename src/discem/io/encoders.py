@@ -162,7 +162,8 @@ def _checked(found: Any, n: int) -> np.ndarray:
     try:
         vectors = np.array(found, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"encoder: its vectors are not numbers: {error}") from error
+        told = f"{error}"[:80]
+        raise InputError(f"encoder: its vectors are not numbers: {told}") from error
     if vectors.ndim != 2 or len(vectors) != n or not vectors.shape[1]:
         raise InputError(
             f"encoder: of {n} texts it made an array of shape {vectors.shape}; one vector of each "

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from discem import Check, Interior, NormalBetaPrime, PaperNormalGamma
 from discem.exceptions import OptionError
 from discem.families import FAMILIES, _inside, family_of
+from discem.io.rows import copied
 from discem.models import Moves
 from discem.projections import check_projection
 
@@ -40,6 +41,7 @@ def two_classes(family, prior=None):
 
 def anywhere(model, counts, mass, numbers, spread):
     """The model at some other point of its domain: 8 numbers, and 8 that are positive."""
+    model = copied(model)  # steps of many levels change their scales in place
     block = model.features
     classes = model.classes._replace(counts=counts.copy())
     size = len(tiny.means_of(block))
@@ -131,7 +133,9 @@ def test_steps_of_any_size_stay_inside(
         if isinstance(projection, Interior):
             # words lose to decay at once, before the rows move those that they have
             twice = family == "words" and decay > 0 and (W < 0).any()
-            keep = (1 - projection.share) ** (2 if twice else 1) * (1 - 1e-9)
+            # shares of many levels are sums, in which a step of masses of 1e-9 cancels eight digits
+            digits = 1e-6 if family == "levels" else 1e-9
+            keep = (1 - projection.share) ** (2 if twice else 1) * (1 - digits)
             for new, old in zip(now, was, strict=True):
                 assert (new >= keep * old).all()
 

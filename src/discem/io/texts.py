@@ -62,10 +62,10 @@ def read_texts(
 
     Examples
     --------
-    >>> read_texts(["1", " 2.5", "?"], "size", str)
-    Content(kind='number', values=array([1. , 2.5, nan]), levels=())
-    >>> read_texts(["1", "b", "?"], "size", str)
-    Content(kind='level', values=array([ 0,  1, -1]), levels=['1', 'b'])
+    >>> read_texts(["1", " 2.5", "?"], "size", str).numbers()
+    array([1. , 2.5, nan])
+    >>> read_texts(["1", "b", "?"], "size", str).levels
+    ['1', 'b']
     """
     plain = {cell: _plain(cell, typed) for cell in dict.fromkeys(cells)}
     seen = {text for text in plain.values() if text is not None}

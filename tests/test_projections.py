@@ -133,9 +133,7 @@ def test_steps_of_any_size_stay_inside(
         if isinstance(projection, Interior):
             # words lose to decay at once, before the rows move those that they have
             twice = family == "words" and decay > 0 and (W < 0).any()
-            # shares of many levels are sums, in which a step of masses of 1e-9 cancels eight digits
-            digits = 1e-6 if family == "levels" else 1e-9
-            keep = (1 - projection.share) ** (2 if twice else 1) * (1 - digits)
+            keep = (1 - projection.share) ** (2 if twice else 1) * (1 - 1e-9)
             for new, old in zip(now, was, strict=True):
                 assert (new >= keep * old).all()
 

@@ -23,6 +23,7 @@ from .categorical import CATEGORICAL, CategoricalFamily
 
 _LEAST = 1e-250  # the smallest share that a step may leave
 _FOLDED = 1e-4  # a smaller scale is folded into the shares, before digits are lost
+_CANCELS = 1e3  # shares of a column, all moved by so much, lose digits where they are held as sums
 _LAZY = ("scale", "pulled", "lag_scale", "lag_pulled")  # (d, K) each
 
 
@@ -96,6 +97,9 @@ class ManyLevels(Lazily, CategoricalFamily):
             worst[there] = np.maximum(worst[there], own)
         over = worst > projection.most_lost
         f = np.where(over, projection.most_lost / np.where(over, worst, 1.0), 1.0)
+        if np.abs(f * seen / new_count).max(initial=0.0) > _CANCELS:
+            whole = CATEGORICAL.moved(self.settled(block), self.gathered(block, found), step)
+            return self._through(block, lambda _: whole[0]), whole[1]
         toward = f * to_prior / new_count
         keep = 1.0 - f * seen / new_count - toward
         lazy["scale"] *= keep

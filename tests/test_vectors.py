@@ -266,6 +266,8 @@ def test_a_stream_after_a_fit(told):
 WRONG = {
     "shape": (lambda texts: np.zeros(len(texts)), "array of shape"),
     "rows": (lambda texts: np.zeros((2, 3)), "array of shape"),
+    "wide": (lambda texts: np.zeros((len(texts), 5000)), "vectors of 5000 numbers are too wide"),
+    "sparse": (HashingVectorizer(), "vectors of 1048576 numbers are too wide"),
     "texts": (lambda texts: texts, "not numbers"),
 }
 

@@ -18,6 +18,7 @@ Encode = Callable[[list[str]], Any]
 
 PROBES = ("a good film", "the engine does not start", "prices rose by 3 % last year")
 _AT_ONCE = 1024  # texts
+_WIDEST = 4096  # numbers of a vector: their covariance takes the cube of that
 _METHODS = ("encode", "transform")
 _APART = 0.02  # how far vectors of the same texts may be apart, as a share of their length
 
@@ -158,7 +159,9 @@ def _called(function: Encode, texts: list[str]) -> Any:
 
 
 def _checked(found: Any, n: int) -> np.ndarray:
-    found = found.toarray() if hasattr(found, "toarray") else found
+    if hasattr(found, "toarray"):  # sparse ones may be too wide to be written out
+        _check_width(found.shape[1])
+        found = found.toarray()
     try:
         vectors = np.array(found, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -169,7 +172,16 @@ def _checked(found: Any, n: int) -> np.ndarray:
             f"encoder: of {n} texts it made an array of shape {vectors.shape}; one vector of each "
             "text is expected"
         )
+    _check_width(vectors.shape[1])
     return vectors
+
+
+def _check_width(width: int) -> None:
+    if width > _WIDEST:
+        raise InputError(
+            f"encoder: vectors of {width} numbers are too wide, at most {_WIDEST} are taken: "
+            "reduce them, as TruncatedSVD(200) of scikit-learn does"
+        )
 
 
 def are_alike(vectors: np.ndarray, others: np.ndarray) -> bool:

@@ -242,3 +242,18 @@ def test_targets_can_be_taken_apart():
         np.testing.assert_array_equal(
             targets.take(some).even_shares(K), targets.even_shares(K)[some]
         )
+
+
+WRONG = {
+    "no pair": (lambda seen: None, "must return a pair"),
+    "one number": (lambda seen: (0.0, seen.given), r"values of shape \(\); expected \(2,\)"),
+    "transposed": (lambda seen: (seen.free, seen.given.T), r"weights of shape \(3, 2\)"),
+    "not a number": (lambda seen: (seen.free, seen.given * np.nan), "weights that are not finite"),
+}
+
+
+@pytest.mark.parametrize(("evaluate", "told"), WRONG.values(), ids=WRONG)
+def test_a_loss_of_your_own_that_returns_nonsense_is_refused_before_training(evaluate, told):
+    Mine = type("Mine", (), {"evaluate": lambda self, seen: evaluate(seen)})
+    with pytest.raises(OptionError, match=told):
+        resolve_loss(Mine())

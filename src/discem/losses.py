@@ -118,8 +118,26 @@ def resolve_loss(loss: Any) -> Any:
         raise OptionError(f"loss={loss!r}: kappa must be a number >= 0")
     if isinstance(loss, Hinge) and not 0 < loss.margin < inf:
         raise OptionError(f"loss={loss!r}: margin must be a number > 0")
+    if not isinstance(loss, NLL | NCLL | Blend | Hinge | SoftHinge):
+        _check_outcome(loss)
     numbers: Any = loss if isinstance(loss, tuple) else None
     return loss if numbers is None else type(loss)(*map(float, numbers))
+
+
+def _check_outcome(loss: Any) -> None:
+    """Refuse a loss of somebody's own that cannot be what it should be, by two rows."""
+    scores = np.array([[0.0, 1.0, -1.0], [2.0, 0.0, 0.5]])
+    found = loss.evaluate(_targets.infer(scores, _targets.labels(np.array([0, 2]))))
+    if not (isinstance(found, tuple | list) and len(found) == 2):
+        raise OptionError(f"loss={loss!r}: evaluate must return a pair, (values, weights)")
+    for name, given, shape in zip(("values", "weights"), found, ((2,), (2, 3)), strict=True):
+        if np.shape(given) != shape:
+            raise OptionError(
+                f"loss={loss!r}: for 2 rows and 3 classes evaluate returned {name} of shape "
+                f"{np.shape(given)}; expected {shape}"
+            )
+        if not np.isfinite(given).all():
+            raise OptionError(f"loss={loss!r}: evaluate returned {name} that are not finite")
 
 
 def value_and_weights(loss: Any, scores: Any, target: Any) -> tuple[float, np.ndarray]:

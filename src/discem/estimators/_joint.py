@@ -286,17 +286,21 @@ class Joint(Adapts, Doubts, Plots, Named, Shared, _input.Classifier):
     @reads
     def mu_(self) -> dict[str, np.ndarray]:
         check_is_fitted(self)
-        features, prior = self.learner_.model.features, self.class_prior_
+        features, (name, share) = self.learner_.model.features, self._outer()
         expected = family_of(features).expectations(features)
-        return {"class": prior} | {name: prior[:, None] * e for name, e in expected.items()}
+        return {name: share} | {each: share[:, None] * e for each, e in expected.items()}
 
     @property
     @reads
     def theta_(self) -> dict[str, np.ndarray]:
         check_is_fitted(self)
-        features = self.learner_.model.features
+        features, (name, share) = self.learner_.model.features, self._outer()
         offset, slopes = family_of(features).slopes(features)
-        return {"class": np.log(self.class_prior_) + offset} | slopes
+        return {name: np.log(share) + offset} | slopes
+
+    def _outer(self) -> tuple[str, np.ndarray]:
+        """The probabilities of what cells are given, and what that is."""
+        return "class", self.class_prior_
 
     @reads
     def to_linear(self) -> LinearForm:

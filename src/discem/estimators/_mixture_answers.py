@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..exceptions import OptionError
-from ..families import family_of, gaussian, normal
+from ..families import gaussian, normal
 from ..families._counts import log_probabilities
 from ._ask import Asks
 from ._components import joint_scores
@@ -148,22 +148,6 @@ class MixtureAnswers(Asks, ExplainsRows, Joint):
             raise AttributeError(f"only components of family {family!r} have this attribute")
         return self.learner_.model.features
 
-    @property
-    @reads
-    def mu_(self) -> dict[str, np.ndarray]:
-        check_is_fitted(self)
-        features, share = self.learner_.model.features, self._component_shares()
-        expected = family_of(features).expectations(features)
-        return {"component": share} | {name: share[:, None] * e for name, e in expected.items()}
-
-    @property
-    @reads
-    def theta_(self) -> dict[str, np.ndarray]:
-        check_is_fitted(self)
-        features = self.learner_.model.features
-        offset, slopes = family_of(features).slopes(features)
-        return {"component": np.log(self._component_shares()) + offset} | slopes
-
-    def _component_shares(self) -> np.ndarray:
+    def _outer(self) -> tuple[str, np.ndarray]:
         """p(class, component)."""
-        return self.class_prior_[self._code()] * self.weights_
+        return "component", self.class_prior_[self._code()] * self.weights_

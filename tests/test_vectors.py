@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 
 import discem
 from discem import TextClassifier
-from discem.calibration import best_mix
+from discem.calibration import best_mix, useful_mix
 from discem.estimators._meaning import MEANING, vector_scores
 from discem.exceptions import InputError, MissingExtraError, ModelFileError, OptionError
 from discem.io import encoders
@@ -347,29 +347,43 @@ def test_an_encoder_that_ships_its_weights(tmp_path):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_best_mix_is_a_minimum(seed):
+@pytest.mark.parametrize("n_blocks", [1, 2, 3])
+def test_the_best_mix_is_a_minimum(seed, n_blocks):
     rng = np.random.default_rng(seed)
     codes, K = rng.integers(0, 3, 100), 3
-    a, b = 2.0 * np.eye(K)[codes] + rng.normal(size=(2, 100, K)) * [[[1.0]], [[2.0]]]
+    noise = rng.normal(size=(n_blocks, 100, K)) * np.arange(1.0, n_blocks + 1)[:, None, None]
+    blocks = 2.0 * np.eye(K)[codes] + noise
     shift, weights = np.log([0.5, 0.3, 0.2]), rng.uniform(0.5, 2.0, 100)
-    best = best_mix(a, b, shift, codes, weights)
+    best = best_mix(blocks, shift, codes, weights)
 
-    def loss(t, w, c):
-        free = np.log([t, t * w]), t * c
-        scores = t * (a + w * b + c * shift)
-        own = np.log(softmax(scores, axis=1))[np.arange(100), codes]
-        gaps = [np.median(-np.sort(x - x.max(axis=1)[:, None])[:, -2]) for x in (a, b)]
-        doubt = np.logaddexp(0, t * (gaps[0] + w * gaps[1]))
-        penalty = 0.5 * (free[0] @ free[0] + free[1] ** 2)
-        return (doubt - weights @ own / weights.mean() + penalty) / 100
+    def loss(t, c, *others):
+        own = t * np.array([1.0, *others])
+        scores = np.tensordot(own, blocks, 1) + t * c * shift
+        log_p = np.log(softmax(scores, axis=1))[np.arange(100), codes]
+        gaps = [np.median(-np.sort(x - x.max(axis=1)[:, None])[:, -2]) for x in blocks]
+        penalty = 0.5 * (np.log(own) @ np.log(own) + (t * c) ** 2)
+        doubt = np.logaddexp(0, own @ gaps)
+        return (doubt - weights @ log_p / weights.mean() + penalty) / 100
 
-    found = best.temperature, best.weight, best.bias
+    found = best.temperature, best.bias, *best.weights
     assert loss(*found) == pytest.approx(best.log_loss)
-    for j in range(3):
+    for j in range(len(found)):
         for step in (-0.05, 0.05):
             other = list(found)
             other[j] += step * max(abs(other[j]), 0.2)
             assert loss(*other) > best.log_loss
+
+
+def test_blocks_that_say_nothing_are_left_out():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 2, 300)
+    first, other = 2.0 * np.eye(2)[codes] + rng.normal(size=(2, 300, 2))
+    nothing, weights = rng.normal(size=(300, 2)), np.ones(300)
+    mix, alone = useful_mix([first, nothing, other], 0.0, codes, weights)
+    assert mix.weights[0] == 0.0 < mix.weights[1]
+    assert mix == useful_mix([first, other], 0.0, codes, weights)[0]._replace(weights=mix.weights)
+    assert alone.weights == () and mix.log_loss < alone.log_loss
+    assert useful_mix([first, nothing], 0.0, codes, weights)[0] == alone._replace(weights=(0.0,))
 
 
 def test_vector_scores_leave_the_frequencies_out(told):

@@ -63,27 +63,27 @@ def best_temperature(scores, codes, weights, shift=0.0, tolerance=1e-5) -> Tempe
 
 
 class Mix(NamedTuple):
-    """How two models of the same rows, which see different parts of them, answer together.
+    """How models of the same rows, which see different parts of them, answer together.
 
-    Their joint is ``a + weight * b + bias * shift``, and `temperature` multiplies it.
+    Their joint is ``first + weight * other + .. + bias * shift``, and `temperature` multiplies it.
     """
 
     temperature: float
-    weight: float
+    weights: tuple[float, ...]  # of all blocks but the first
     bias: float
     log_loss: float  # that is left
 
 
-def best_mix(a, b, shift, codes, weights) -> Mix:
-    """The temperature, weight and bias with which labelled rows are least surprising.
+def best_mix(blocks, shift, codes, weights) -> Mix:
+    """The temperature, weights and bias with which labelled rows are least surprising.
 
-    Logarithms of what the two models are multiplied by have normal priors around 0, of standard
+    Logarithms of what the blocks are multiplied by have normal priors around 0, of standard
     deviation 1, and so has what `shift` is: a handful of rows outweighs them.
 
     Parameters
     ----------
-    a, b : arrays of shape (n, n_classes)
-        Scores of rows that were not trained on. Without the second model, `b` is 0.
+    blocks : sequence of arrays of shape (n, n_classes)
+        Scores of rows that were not trained on, by each of the models.
     shift : array of shape (n_classes,)
     codes, weights : arrays of shape (n,)
         Place of each row's class, and its weight.
@@ -92,32 +92,53 @@ def best_mix(a, b, shift, codes, weights) -> Mix:
     --------
     >>> rng = np.random.default_rng(0)
     >>> codes = rng.integers(0, 2, 200)
-    >>> told = 4.0 * np.eye(2)[codes]
-    >>> mix = best_mix(told + rng.normal(size=(200, 2)), rng.normal(size=(200, 2)), 0.0, codes, 1.0)
-    >>> mix.weight < 0.5
+    >>> told = 4.0 * np.eye(2)[codes] + rng.normal(size=(200, 2))
+    >>> mix = best_mix([told, rng.normal(size=(200, 2))], 0.0, codes, 1.0)
+    >>> mix.weights[0] < 0.5
     True
     """
     from scipy.optimize import minimize
     from scipy.special import expit, log_softmax
 
-    rows = np.arange(len(codes))
+    rows, n = np.arange(len(codes)), len(blocks)
     weights = np.broadcast_to(weights, len(codes)) / np.mean(weights)
-    blocks = np.stack([np.broadcast_to(each, np.shape(a)) for each in (a, b, shift)])
-    margins = np.array([np.median(-np.sort(x - x.max(axis=1)[:, None])[:, -2]) for x in blocks[:2]])
+    parts = np.stack([np.broadcast_to(each, np.shape(blocks[0])) for each in (*blocks, shift)])
+    margins = np.array([np.median(-np.sort(x - x.max(axis=1)[:, None])[:, -2]) for x in parts[:n]])
 
     def objective(free: np.ndarray) -> tuple[float, np.ndarray]:
-        shares = np.append(np.exp(free[:2]), free[2])
-        scores = log_softmax(np.tensordot(shares, blocks, 1), axis=1)
+        shares = np.append(np.exp(free[:n]), free[n])
+        scores = log_softmax(np.tensordot(shares, parts, 1), axis=1)
         error = np.exp(scores)
         error[rows, codes] -= 1.0
-        slope = (blocks * (weights[:, None] * error)).sum(axis=(1, 2))
-        margin = shares[:2] @ margins  # one more row, wrong by the usual margin
-        slope[:2] = shares[:2] * (slope[:2] + expit(margin) * margins)
+        slope = (parts * (weights[:, None] * error)).sum(axis=(1, 2))
+        margin = shares[:n] @ margins  # one more row, wrong by the usual margin
+        slope[:n] = shares[:n] * (slope[:n] + expit(margin) * margins)
         loss = np.logaddexp(0, margin) - weights @ scores[rows, codes] + 0.5 * free @ free
         return float(loss) / len(rows), (slope + free) / len(rows)
 
-    bounds = [(-9.0, 5.0), (-9.0, 5.0), (-5.0, 5.0)]
-    found = minimize(objective, np.zeros(3), jac=True, bounds=bounds, method="L-BFGS-B")
-    temperature, weight = np.exp(found.x[:2])
-    bias = found.x[2] / temperature
-    return Mix(float(temperature), float(weight / temperature), float(bias), float(found.fun))
+    bounds = n * [(-9.0, 5.0)] + [(-5.0, 5.0)]
+    found = minimize(objective, np.zeros(n + 1), jac=True, bounds=bounds, method="L-BFGS-B")
+    temperature, *others = np.exp(found.x[:n]).tolist()
+    bias = float(found.x[n]) / temperature
+    return Mix(temperature, tuple(w / temperature for w in others), bias, float(found.fun))
+
+
+def useful_mix(blocks, shift, codes, weights) -> tuple[Mix, Mix]:
+    """The best mix of the first block with those that make it better, and the first block alone.
+
+    Blocks that make it no better weigh 0. Parameters are those of `best_mix`.
+    """
+    alone = best_mix(blocks[:1], 0.0, codes, weights)
+    kept = [*range(1, len(blocks))]
+
+    def mix_of(some: list[int]) -> Mix:
+        return best_mix([blocks[j] for j in (0, *some)], shift, codes, weights) if some else alone
+
+    best = mix_of(kept)
+    for block in range(1, len(blocks)):
+        others = [j for j in kept if j != block]
+        without = mix_of(others)
+        if without.log_loss <= best.log_loss:
+            kept, best = others, without
+    own = dict(zip(kept, best.weights, strict=True))
+    return best._replace(weights=tuple(own.get(j, 0.0) for j in range(1, len(blocks)))), alone

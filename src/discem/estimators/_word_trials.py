@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from ..calibration import best_mix
+from ..calibration import useful_mix
 from ..engines import Sequential, with_jobs
 from ..families.words import batch_of
 from ..io.bag import COUNTING, Bag
@@ -237,14 +237,17 @@ class WordTrainer(DocumentModel):
             a, b, shift = self._held_out(meaning.model, counts, vectors, y, parts, epochs, rng)
             codes = np.concatenate([part.codes for part in parts])
             held_weights = np.concatenate([part.held_weights for part in parts])
-            mix = best_mix(a, b, shift, codes, held_weights)
-            alone = best_mix(a, np.zeros_like(b), np.zeros_like(b), codes, held_weights)
-            told = {"log_loss": mix.log_loss, "words_alone": alone.log_loss, "held_out": len(codes)}
-            if mix.log_loss >= alone.log_loss:
-                self.chosen_["vectors"] = {"weight": 0.0, "bias": 0.0, **told}
+            mix, alone = useful_mix([a, b], shift, codes, held_weights)
+            meaning.weight, meaning.bias = mix.weights[0], mix.bias
+            self.chosen_["vectors"] = {
+                "weight": meaning.weight,
+                "bias": meaning.bias,
+                "log_loss": mix.log_loss,
+                "words_alone": alone.log_loss,
+                "held_out": len(codes),
+            }
+            if meaning.weight == 0.0:
                 return alone.temperature
-            self.chosen_["vectors"] = {"weight": mix.weight, "bias": mix.bias, **told}
-            meaning.weight, meaning.bias = mix.weight, mix.bias
             if self.temperature == "auto":
                 self.chosen_["temperature"] = mix.temperature
         fit_vectors(meaning.model, vectors, y, weights)

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+import tiny
 
 from discem import Blend, Dirichlet, GaussianNB, Hinge, Interior, MultinomialNB, NormalGamma
 from discem.exceptions import InputError
@@ -274,33 +275,32 @@ def assert_finite(model, X):
     assert set(model.predict(X)) <= set(model.classes_)
 
 
-@pytest.mark.parametrize("projection", ["interior", "check"])
-@pytest.mark.parametrize("loss", ["ncll", "hinge", "nll"])
-@pytest.mark.parametrize(
-    "Model, edge",
-    [
-        pytest.param(Model, edge, id=f"{Model.__name__}-{edge}")
-        for Model in MODELS
-        for edge in EDGES[Model]
-    ],
-)
-def test_edges(Model, edge, loss, projection):
+CASES = {f"{Model.__name__}-{edge}": (Model, edge) for Model in MODELS for edge in EDGES[Model]}
+BEGINNINGS = {
+    "interior": {"projection": "interior"},
+    "check, flat": {"projection": "check", "init": "prior"},
+    "interior, averaged": {"projection": "interior", "average": True},
+    "check": {"projection": "check"},
+    "interior, flat": {"projection": "interior", "init": "prior"},
+    "check, averaged": {"projection": "check", "average": True},
+}
+
+
+@tiny.in_turn("case, loss, options", CASES, ["ncll", "hinge", "nll"], BEGINNINGS)
+def test_edges(case, loss, options):
+    Model, edge = case
     data, labels = EDGES[Model][edge]
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
-        for init, average in (("generative", "auto"), ("prior", "auto"), ("generative", True)):
-            model = Model(
-                loss=loss, projection=projection, init=init, average=average,
-                max_iter=3, random_state=0,
-            )  # fmt: skip
-            assert_finite(model.fit(data, labels), data)
-            assert_finite(model.partial_fit(data, labels), data)
-            if sp.issparse(data) or len(set(labels)) > 3:
-                continue
-            stream = Model(loss=loss, projection=projection, init=init, average=average)
-            for k in range(0, len(data), 5):
-                stream.partial_fit(data[k : k + 5], labels[k : k + 5])
-            assert_finite(stream, data)
+        model = Model(loss=loss, max_iter=3, random_state=0, **options)
+        assert_finite(model.fit(data, labels), data)
+        assert_finite(model.partial_fit(data, labels), data)
+        if sp.issparse(data) or len(set(labels)) > 3:
+            return
+        stream = Model(loss=loss, **options)
+        for k in range(0, len(data), 5):
+            stream.partial_fit(data[k : k + 5], labels[k : k + 5])
+        assert_finite(stream, data)
 
 
 @every_model

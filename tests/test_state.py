@@ -3,6 +3,7 @@
 import copy
 import pickle
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -54,10 +55,17 @@ ESTIMATORS = {
 every_estimator = pytest.mark.parametrize("name", ESTIMATORS)
 
 
-def fitted(name):
+@cache
+def trained(name):
     model, rows = ESTIMATORS[name]
     X, y = rows()
     return copy.deepcopy(model).fit(X, y), X, y
+
+
+def fitted(name):
+    """A model of its own, and the rows that it was fitted to."""
+    model, X, y = trained(name)
+    return copy.deepcopy(model), X, y
 
 
 def picture(model, X):
@@ -93,12 +101,12 @@ BAD_LABELS = {
 @pytest.mark.parametrize("labels", BAD_LABELS.values(), ids=BAD_LABELS)
 def test_a_refit_that_is_refused_changes_nothing(name, labels):
     """Neither the columns, nor the vocabulary, nor the model."""
-    model, X, _ = fitted(name)
+    model, X, y = fitted(name)
     before = picture(model, X)
     with pytest.raises(ValueError):
         model.fit(OTHER[name](), labels)
     assert picture(model, X) == before
-    model.partial_fit(X, fitted(name)[2])  # and it goes on
+    model.partial_fit(X, y)  # and it goes on
 
 
 BAD_OPTIONS = {

@@ -61,8 +61,8 @@ def test_a_device_that_is_not_there_is_named():
         discem.GaussianNB(device="auto").fit(X, y)
     with pytest.raises(OptionError, match="float16"):
         discem.GaussianNB(device=Device("cpu", "float16")).fit(X, y)
-    with pytest.raises(OptionError, match="topics are found by NumPy alone"):
-        discem.TopicClassifier(device=HERE).fit(["a b", "b c"], [0, 1])
+    with pytest.raises(OptionError, match="inference='gibbs' runs on the processor alone"):
+        discem.TopicClassifier(device=HERE, inference="gibbs").fit(["a b", "b c"], [0, 1])
 
 
 @needs_torch
@@ -95,6 +95,8 @@ ESTIMATORS = {
     "correlated": (discem.GaussianClassifier(), 0),
     "words": (discem.MultinomialNB(loss="ncll", max_iter=3, tol=None), 1),
     "words, hinge": (discem.MultinomialNB(loss="hinge", max_iter=2, tol=None), 1),
+    "topics": (discem.TopicClassifier(max_iter=3), 1),
+    "topics, hinge": (discem.TopicClassifier(n_topics=3, loss="hinge", max_iter=2), 1),
 }
 
 
@@ -124,7 +126,7 @@ def test_streams_and_tables_on_the_device():
     X, counts, y = (part[np.random.default_rng(1).permutation(150)] for part in table())
     frame = pd.DataFrame(X, columns=list("abcd")).assign(e=np.where(y > 0, "p", "q"))
     cases = [(discem.GaussianNB, X), (discem.MultinomialNB, counts), (discem.NaiveBayes, frame)]
-    for kind, rows in cases:
+    for kind, rows in [*cases, (discem.TopicClassifier, counts)]:
         ends = []
         for where in (None, HERE):
             model = kind(random_state=0, device=where)

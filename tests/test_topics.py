@@ -20,7 +20,7 @@ from discem.exceptions import InputError, OptionError
 from discem.families import FAMILIES
 from discem.io.rows import sparse_rows
 from discem.models import ClassPrior
-from discem.models._cvb0 import _trigamma
+from discem.models._cvb0 import _gamma
 from discem.models.topics import Cvb0, Gibbs, start_topics
 
 INFERENCES = [Cvb0(12), Gibbs(9, 5)]
@@ -183,9 +183,11 @@ def test_a_batch_is_its_documents(inference):
     np.testing.assert_allclose(tokens, apart, atol=1e-5)
 
 
-def test_trigamma():
-    x = np.concatenate([np.linspace(0.01, 20, 50), [1e3, 1e6]])
-    np.testing.assert_allclose(_trigamma(x), polygamma(1, x), rtol=1e-7)
+def test_gamma_functions():
+    x = np.concatenate([[1e-6], np.linspace(0.01, 20, 50), [1e3, 1e8]])
+    log, bend = _gamma(x)
+    np.testing.assert_allclose(log, gammaln(x), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(bend, polygamma(1, x), rtol=1e-10)
 
 
 # --- training -------------------------------------------------------------------------------------

@@ -115,13 +115,15 @@ def may_be_true(flags: Any) -> bool:
     return bool(flags.any()) if isinstance(flags, np.ndarray) else True
 
 
-def segment_sum(values: Any, first: np.ndarray) -> Any:
-    """Sums over the rows of each segment; segment j is the rows from first[j] to first[j + 1]."""
+def segment_sum(values: Any, first: Any, axis: int = 0) -> Any:
+    """Sums over segments of an axis; segment j are the places from first[j] to first[j + 1]."""
     if isinstance(values, np.ndarray) and len(first) > 1:
-        return np.add.reduceat(values, first[:-1], axis=0)
+        return np.add.reduceat(values, first[:-1], axis=axis)
     if hasattr(values, "index_add"):
-        nothing = values.new_zeros((len(first) - 1, *values.shape[1:]))
-        return nothing.index_add(0, _segments(values, first), values)
+        shape = list(values.shape)
+        shape[axis] = len(first) - 1
+        own = beside(segment_of(first, values.shape[axis]), values)
+        return values.new_zeros(shape).index_add(axis, own, values)
     return _by_segment(namespace_of(values).sum, values, first)
 
 
@@ -131,14 +133,19 @@ def segment_max(values: Any, first: np.ndarray) -> Any:
         return np.maximum.reduceat(values, first[:-1], axis=0)
     if hasattr(values, "scatter_reduce"):
         nothing = values.new_full((len(first) - 1, *values.shape[1:]), -np.inf)
-        own = _segments(values, first).reshape(-1, *[1] * (values.ndim - 1)).expand_as(values)
+        own = beside(segment_of(first, len(values)), values)
+        own = own.reshape(-1, *[1] * (values.ndim - 1)).expand_as(values)
         return nothing.scatter_reduce(0, own, values, "amax")
     return _by_segment(namespace_of(values).max, values, first)
 
 
-def _segments(values: Any, first: np.ndarray) -> Any:
-    """The segment of each row, beside the rows."""
-    return beside(np.repeat(np.arange(len(first) - 1), np.diff(first)), values)
+def segment_of(first: Any, size: int) -> Any:
+    """The segment that each of `size` places belongs to, where `first` is."""
+    if isinstance(first, np.ndarray):
+        return np.repeat(np.arange(len(first) - 1), np.diff(first))
+    from torch import repeat_interleave
+
+    return repeat_interleave(first.diff(), output_size=size)  # nobody waits for a length
 
 
 def _by_segment(function: Any, values: Any, first: np.ndarray) -> Any:

@@ -67,9 +67,12 @@ def add_transposed(into: Any, values: Any, indices: Any, indptr: Any, table: Any
 
 
 def add_rows(table: Any, rows: Any, changes: Any, factor: float) -> None:
-    """Add `factor * changes` to some rows of a table, in one pass."""
+    """Add `factor * changes` to some rows of a table, in one pass; a row may occur several times."""
     if isinstance(rows, slice):
         table[rows] += factor * changes
+        return
+    if not isinstance(table, np.ndarray):
+        table.index_add_(0, rows, changes, alpha=factor)
         return
     one_each, factors = np.arange(len(rows) + 1), np.full(len(rows), factor)
     add_transposed(table, factors, rows, one_each, changes)

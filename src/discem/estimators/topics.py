@@ -128,10 +128,6 @@ class TopicClassifier(TransformerMixin, CountClassifier):
 
     def _check_options(self) -> None:
         super()._check_options()
-        if resolve_device(self.device) is not None:
-            raise OptionError(
-                f"device={self.device!r}: topics are found by NumPy alone, leave device out"
-            )
         check_whole("n_topics", self.n_topics)
         check_whole("n_sweeps", self.n_sweeps, None)
         if self.n_sweeps is not None and self.n_sweeps > MOST_SWEEPS:
@@ -140,6 +136,11 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         if alpha is not None and not (isinstance(alpha, NUMBER) and LEAST_ALPHA <= alpha < np.inf):
             raise OptionError(f"alpha={alpha!r} must be None or a number >= {LEAST_ALPHA:g}")
         check_words(self, inference=("cvb0", "gibbs"))
+        if self.inference == "gibbs" and resolve_device(self.device) is not None:
+            raise OptionError(
+                f"device={self.device!r}: inference='gibbs' runs on the processor alone; "
+                "use 'cvb0', or leave device out"
+            )
         if not isinstance(self.text, bool | dict):
             raise OptionError(f"text={self.text!r} must be True, False or a dict of options")
         unknown = set(self.text if isinstance(self.text, dict) else ()) - set(_COUNTING)
@@ -270,8 +271,9 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         total = float(batch.weights.sum())
         size = self._auto_batch(batch) if self.batch_size == "auto" else int(self.batch_size)
         rule = Rule(NLL(), self._resolve_projection(NLL()), step, total, size, by_row=True)
-        em = Learner(state, rule, with_jobs(Sequential(), self.n_jobs))
-        data = Data(batch.rows, batch.targets, batch.weights * n / total)
+        em = Learner(state, rule, with_jobs(Sequential(), self.n_jobs, self.device))
+        rows = batch.family.lightened(batch.rows)
+        data = Data(rows, batch.targets, batch.weights * n / total)
         for _ in range(_WARM):
             em.learn(data, rng.permutation(chosen))
         return em.state

@@ -8,25 +8,30 @@ side by side, so sums over topics and over documents run at the speed of memory.
 
 from __future__ import annotations
 
+from math import lgamma
+from typing import Any
+
 import numpy as np
-import scipy.sparse as sp
-from scipy.special import gammaln
+
+from .._arrays import namespace_of, segment_sum
+from .._sparse import add_product
 
 _CACHE = 1 << 17  # numbers of one array to work on at a time; four such arrays stay in cache
 _AHEAD = 1.5  # moves that the masses of topics are expected to make yet, at first
 _COUNTS = 4096.0  # of one word, above which float32 would cost the scores a tenth of a nat
-_SHIFT = 5  # terms of the trigamma function before its asymptotic series is used
+_SHIFT = 6  # terms of the gamma functions before their asymptotic series are used
+_LOG_ROOT = float(0.5 * np.log(2 * np.pi))
 
 
 def explain(
-    p: np.ndarray,
-    values: np.ndarray,
-    word: np.ndarray,
-    indptr: np.ndarray,
+    p: Any,
+    values: Any,
+    word: Any,
+    indptr: Any,
     alpha: float,
     sweeps: int,
-    dtype: type | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
+    dtype: Any = None,
+) -> tuple[Any, Any]:
     """Return ``ln p(document | class)`` and the expected tokens of each word in each topic.
 
     This is collapsed variational inference of order zero. All tokens of a word share the posterior
@@ -55,85 +60,86 @@ def explain(
         Passes over the stored words, at least 1. Three come closer to the fixed point than five
         passes that update one word after another.
     dtype : float32 or float64, optional
-        Of the expected tokens. By default float32, or float64 where a word occurs more than 4096
-        times in a document. Naive Bayes' part of the scores is always computed in float64.
+        Of the expected tokens. By default that of the counts, or that of `p` where a word occurs
+        more than 4096 times in a document. Naive Bayes' part of the scores is as precise as `p`.
 
     Returns
     -------
-    scores : array of shape (B, K), float64
+    scores : array of shape (B, K)
     tokens : array of shape (nnz, K, T)
         A view of an array whose last axis is contiguous along the stored words. For every class the
         topics of a word add up to its value.
     """
-    n_words, K, T = p.shape
-    values = np.asarray(values, dtype=np.float64)
+    xp, (_, K, T), nnz = namespace_of(p), p.shape, len(values)
     if dtype is None:
-        dtype = np.float64 if values.max(initial=0.0) > _COUNTS else np.float32
-    shape = len(indptr) - 1, n_words
-    rows = sp.csr_array((values, word, indptr), shape=shape)
-    scores: np.ndarray = np.empty((shape[0], K))
-    tokens: np.ndarray = np.empty((K, T, len(values)), dtype=dtype)
-    size = max(_CACHE // max(len(values) * T, 1), 1)
+        dtype = p.dtype if nnz and float(values.max()) > _COUNTS else values.dtype
+    values = xp.astype(values, p.dtype, copy=False)
+    either = xp.sum(p, axis=2)  # the rest of the inference sees shares of topics alone, so
+    scores = xp.zeros((len(indptr) - 1, K), dtype=p.dtype, device=p.device)
+    add_product(scores, values, word, indptr, xp.log(either))  # float32 is enough for it
+    tokens = xp.empty((K, T, nnz), dtype=dtype, device=p.device)
+    here = isinstance(p, np.ndarray)  # elsewhere there is no cache to stay in
+    size = max(_CACHE // max(nnz * T, 1), 1) if here else K
     for first in range(0, K, size):  # classes do not depend on each other
         part = slice(first, first + size)
-        topics = p[:, part].transpose(1, 2, 0).astype(np.float64)
-        either = topics.sum(axis=1)  # the rest of the inference sees shares of topics alone, so
-        scores[:, part] = rows @ np.log(either).T  # float32 is enough for it
         if T == 1:
             tokens[part] = values
-        elif len(values):
-            topics /= either[:, None]
-            share: np.ndarray = topics.astype(dtype).take(word, axis=2)
+        elif nnz:
+            topics = xp.permute_dims(p[:, part] / either[:, part, None], (1, 2, 0))
+            share = xp.take(xp.astype(topics, dtype), word, axis=2)
             scores[:, part] += _share_out(share, values, indptr, alpha, sweeps, tokens[part])
-    return scores, tokens.transpose(2, 0, 1)
+    return scores, xp.permute_dims(tokens, (2, 0, 1))
 
 
-def _share_out(share, values, indptr, alpha, sweeps, tokens) -> np.ndarray:
+def _share_out(share: Any, values: Any, indptr: Any, alpha: float, sweeps: int, tokens: Any) -> Any:
     """Write the expected tokens (K, T, nnz); return what topics add to the scores, (B, K).
 
     All words of a document move at once, which alone would take twice as many sweeps as moving one
     after another. So the evidence is extrapolated: each sweep expects the masses of topics to go on
     as they went, and less so from sweep to sweep, because a constant share can end in a cycle.
     """
-    sizes = np.diff(indptr)
-    filled = np.flatnonzero(sizes)  # `reduceat` cannot sum nothing
-    begin, sizes = indptr[:-1][filled], sizes[filled]
-    length = np.add.reduceat(values, begin)
-    T, dtype = share.shape[1], share.dtype
-    alpha, least = float(alpha), dtype.type(alpha)
-    x = values.astype(dtype)
-    single = 1.0 / np.maximum(x, 1.0)  # the part of a word's tokens that one token is
-    np.multiply(share, x, out=tokens)
-    mass = np.add.reduceat(tokens, begin, axis=-1)
-    before = mass.mean(axis=1, keepdims=True)
+    xp, sizes = namespace_of(share), indptr[1:] - indptr[:-1]
+    (filled,) = xp.nonzero(sizes)  # documents without words have nothing to share out
+    first, sizes = xp.concat([indptr[:-1][filled], indptr[-1:]]), sizes[filled]
+    length = segment_sum(values, first)
+    T, x = share.shape[1], xp.astype(values, share.dtype)
+    single = 1.0 / xp.clip(x, 1.0, None)  # the part of a word's tokens that one token is
+    xp.multiply(share, x, out=tokens)
+    mass = segment_sum(tokens, first, axis=-1)
+    before = xp.mean(mass, axis=1, keepdims=True)
     for sweep in range(sweeps):
-        ahead = np.maximum(mass + _AHEAD * 0.75**sweep * (mass - before), 0.0) + least
-        evidence = np.repeat(ahead, sizes, axis=-1)
+        ahead = xp.clip(mass + _AHEAD * 0.75**sweep * (mass - before), 0.0, None) + alpha
+        evidence = xp.repeat(ahead, sizes, axis=-1)
         tokens *= single
         evidence -= tokens
-        np.maximum(evidence, least, out=evidence)  # what is extrapolated may fall below it
-        np.multiply(share, evidence, out=tokens)
-        norm = tokens.sum(axis=1)
+        xp.clip(evidence, alpha, None, out=evidence)  # what is extrapolated may fall below it
+        xp.multiply(share, evidence, out=tokens)
+        norm = xp.sum(tokens, axis=1)
         tokens *= (x / norm)[:, None]
-        before, mass = mass, np.add.reduceat(tokens, begin, axis=-1)
-    total = alpha + mass.astype(np.float64)
-    variance = mass - np.add.reduceat(tokens * tokens / x, begin, axis=-1)
+        before, mass = mass, segment_sum(tokens, first, axis=-1)
+    variance = mass - segment_sum(tokens * tokens / x, first, axis=-1)
     # g = share * evidence / norm, so ln(share / g) = ln(norm) - ln(evidence)
-    gain = x * np.log(norm)
-    gain -= (tokens * np.log(evidence, out=evidence)).sum(axis=1)
-    bound = gammaln(T * alpha) - gammaln(T * alpha + length) - T * gammaln(alpha)
-    bound = bound + (gammaln(total) + 0.5 * variance * _trigamma(total)).sum(axis=1)
-    bound += np.add.reduceat(gain, begin, axis=-1, dtype=np.float64)
-    added = np.zeros((len(indptr) - 1, len(bound)))
+    gain = x * xp.log(norm)
+    gain -= xp.sum(tokens * xp.log(evidence, out=evidence), axis=1)
+    log_gamma, bend = _gamma(xp.astype(mass, values.dtype) + alpha)
+    bound = lgamma(T * alpha) - T * lgamma(alpha) - _gamma(length + T * alpha)[0]
+    bound = bound + xp.sum(log_gamma + 0.5 * variance * bend, axis=1)
+    bound = bound + segment_sum(xp.astype(gain, values.dtype), first, axis=-1)
+    added = xp.zeros((len(indptr) - 1, len(share)), dtype=values.dtype, device=values.device)
     added[filled] = bound.T
     return added
 
 
-def _trigamma(x: np.ndarray) -> np.ndarray:
-    """psi'(x), x > 0, to about 1e-8; `scipy.special.zeta` is ten times slower."""
-    value = np.zeros_like(x)
-    for _ in range(_SHIFT):
-        value += 1.0 / (x * x)
+def _gamma(x: Any) -> tuple[Any, Any]:
+    """ln G(x) and psi'(x), x > 0, to about 1e-10; SciPy's are slower, and of NumPy alone."""
+    xp, product, bend = namespace_of(x), x, 1.0 / (x * x)
+    for _ in range(_SHIFT - 1):
         x = x + 1.0
+        product = product * x
+        bend = bend + 1.0 / (x * x)
+    x = x + 1.0
     y = 1.0 / (x * x)
-    return value + 1.0 / x + y / 2.0 + y / x * (1 / 6 - y * (1 / 30 - y * (1 / 42 - y / 30)))
+    series = (1 / 12 - y * (1 / 360 - y * (1 / 1260 - y * (1 / 1680 - y / 1188)))) / x
+    log_gamma = (x - 0.5) * xp.log(x) - x + _LOG_ROOT + series - xp.log(product)
+    bend = bend + 1.0 / x + y / 2.0 + y / x * (1 / 6 - y * (1 / 30 - y * (1 / 42 - y / 30)))
+    return log_gamma, bend

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
+from .._arrays import namespace_of, segment_of
 from .._checks import check_array, check_count, check_number, demand
 from .._kinds import savable
+from .._sparse import add_rows
 from ..families import Step, words
 from ..families._counts import log_probabilities
 from ..families._documents import Documents
@@ -40,7 +41,7 @@ class Cvb0(NamedTuple):
 
     sweeps: int
 
-    def explain(self, p: np.ndarray, documents: Documents, alpha: float) -> tuple:
+    def explain(self, p: Any, documents: Documents, alpha: float) -> tuple:
         """``ln p(d | y)``, (n, K), and the expected tokens of each stored word, (nnz, K, T)."""
         stored = documents.values, documents.place, documents.indptr
         return explain(p, *stored, alpha, self.sweeps)
@@ -90,57 +91,55 @@ class Topics(Mixture):
     def work_per_cell(self) -> float:
         return 8.0 * float(self.first[-1])  # each sweep of the inference is a visit
 
-    def scores(self, batch: tuple) -> tuple[np.ndarray, np.ndarray]:
+    def scores(self, batch: tuple) -> tuple[Any, Any]:
         """``ln p(y, d)``, (n, K), and the expected tokens of each stored word, (nnz, K, T)."""
         (documents,) = batch
         (block,) = self.blocks
         p = _FAMILY.cells(block, documents) / block.values["total"]
-        p = p.reshape(len(documents.words), self.n_classes, self.n_topics)
+        p = p.reshape(documents.n_words, self.n_classes, self.n_topics)
         found, tokens = self.inference.explain(p, documents, self.alpha)
-        return found + np.log(self.classes.shares), tokens
+        shares = self.classes.shares
+        return found + namespace_of(shares).log(shares), tokens
 
-    def leverage(self, batch: tuple, posterior: Any, weights: Any, moves: Moves) -> np.ndarray:
+    def leverage(self, batch: tuple, posterior: Any, weights: Any, moves: Moves) -> Any:
         """By class: sum over its topics of t^2 / count - length^2 / total, as the step leaves them.
 
         Each document by itself; the length is that in the topic. See `WordsFamily.leverage`.
         """
         (documents,), (n, K), T = batch, weights.shape, self.n_topics
-        pairs = self._pairs(documents, posterior, weights, moves)
-        if not len(pairs.row):
-            return np.zeros((n, K))
-        cells = _FAMILY.cells(self.blocks[0], documents)
-        own = cells.reshape(-1, T)[pairs.row]
-        size = np.abs(pairs.weight)[:, None]
-        change = (pairs.tokens**2 / (own + size * pairs.tokens)).sum(axis=1)
-        place = pairs.document * K + pairs.row % K
-        found = np.bincount(place, change, minlength=n * K).reshape(n, K)
-        for t, total in enumerate(self.blocks[0].values["total"].reshape(K, T).T):
-            length = np.bincount(place, pairs.tokens[:, t], minlength=n * K).reshape(n, K)
-            found = found - length**2 / (total + np.abs(weights) * length)
-        return np.maximum(found, 0.0)
+        xp, pairs = namespace_of(weights), self._pairs(documents, posterior, weights, moves)
+        own = _FAMILY.cells(self.blocks[0], documents).reshape(-1, T)[pairs.row]
+        size = xp.abs(pairs.weight)[:, None]
+        change = xp.sum(pairs.tokens**2 / (own + size * pairs.tokens), axis=1)
+        found = xp.zeros((n * K, 1 + T), dtype=weights.dtype, device=weights.device)
+        columns = xp.concat([change[:, None], pairs.tokens], axis=1)
+        add_rows(found, pairs.document * K + pairs.row % K, columns, 1.0)
+        change, lengths = found[:, 0].reshape(n, K), found[:, 1:].reshape(n, K, T)
+        total = self.blocks[0].values["total"].reshape(K, T)
+        even = lengths**2 / (total + xp.abs(weights)[:, :, None] * lengths)
+        return xp.clip(change - xp.sum(even, axis=2), 0.0, None)
 
     def moved(self, batch: tuple, posterior: Any, weights: Any, moves: Moves) -> tuple[Any, int]:
         (documents,) = batch
-        K, u = self.n_classes, len(documents.words)
-        pairs = self._pairs(documents, posterior, weights, moves)
-        tokens = pairs.weight[:, None] * pairs.tokens.astype(np.float64)
-        ends = np.arange(len(tokens) + 1, dtype=np.int32)
-        scatter = sp.csc_array((np.ones(len(tokens)), pairs.row, ends), shape=(u * K, len(tokens)))
-        sums = (scatter @ tokens).reshape(u, K * self.n_topics)
+        xp, pairs = namespace_of(weights), self._pairs(documents, posterior, weights, moves)
+        K, T, u = self.n_classes, self.n_topics, documents.n_words
+        sums = xp.zeros((u * K, T), dtype=weights.dtype, device=weights.device)
+        add_rows(sums, pairs.row, pairs.weight[:, None] * pairs.tokens, 1.0)
         shares = self.classes.shares
-        step = Step(shares, np.ones_like(shares), *moves)
-        block, shortened = _FAMILY.moved(self.blocks[0], (documents, sums), step)
-        classes, short = self.classes.moved(weights.sum(axis=0), step)
+        step = Step(shares, xp.ones_like(shares), *moves)
+        block, shortened = _FAMILY.moved(self.blocks[0], (documents, sums.reshape(u, K * T)), step)
+        classes, short = self.classes.moved(xp.sum(weights, axis=0), step)
         return self._replace(classes=classes, blocks=(block,)), shortened + short
 
     def _pairs(self, documents: Documents, tokens: Any, weights: Any, moves: Moves) -> Pairs:
         """What is to be moved: after some epochs few documents have anything to say of a class."""
-        K, sizes = self.n_classes, np.diff(documents.indptr)
-        teaches = np.abs(weights) > moves.negligible
-        k, j = np.nonzero(np.repeat(teaches.T, sizes, axis=1))
-        document = np.repeat(np.arange(len(weights)), sizes)[j]
-        row = (documents.place[j] * K + k).astype(np.int32)  # SciPy checks wider ones each time
-        return Pairs(row, document, weights[document, k], tokens[j, k])
+        xp, K = namespace_of(weights), self.n_classes
+        document = segment_of(documents.indptr, len(documents.values))
+        teaches = xp.abs(weights.T) > moves.negligible
+        k, j = xp.nonzero(xp.take(teaches, document, axis=1))
+        document = document[j]
+        own = xp.astype(tokens[j, k], weights.dtype)
+        return Pairs(documents.place[j] * K + k, document, weights[document, k], own)
 
     def with_classes(self, order: np.ndarray, mass: float) -> Any:
         T = self.n_topics
@@ -188,10 +187,10 @@ class Topics(Mixture):
 class Pairs(NamedTuple):
     """The expected tokens of the stored words of a batch, in those classes that are moved."""
 
-    row: np.ndarray  # (N,) which row they are of a table of (word, class) pairs: word * K + class
-    document: np.ndarray  # (N,)
-    weight: np.ndarray  # (N,) of the document in the class
-    tokens: np.ndarray  # (N, T)
+    row: Any  # (N,) which row they are of a table of (word, class) pairs: word * K + class
+    document: Any  # (N,)
+    weight: Any  # (N,) of the document in the class
+    tokens: Any  # (N, T)
 
 
 def collect_topics(

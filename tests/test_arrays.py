@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass, replace
 
 import numpy as np
 import pytest
+import test_regression
 import tiny
 
 from discem import Check, Interior, NormalBetaPrime, PaperNormalGamma
@@ -15,7 +16,7 @@ from discem._arrays import beside, namespace_of, on_device, segment_max, segment
 from discem.engines import Rule
 from discem.exceptions import InputError
 from discem.families import FAMILIES, multiply
-from discem.losses import LOSSES, resolve_loss
+from discem.losses import LOSSES, NCLL, NLL, Blend, resolve_loss
 from discem.targets import Targets, label_sets, labels, soft_labels
 from discem.update import update
 
@@ -113,8 +114,20 @@ def test_products_on_strict_arrays(there):
     compare(model, of.view(X), labels(np.arange(24) % 3), "ncll", Interior(), 0.1, there)
 
 
+@pytest.mark.parametrize("loss", [NCLL(), NLL(), Blend(0.3)], ids=str)
+def test_regression_on_strict_arrays(loss, there):
+    encoded, y = test_regression.table(24, answers=2)
+    y[::7, 1] = np.nan
+    learner = test_regression.begin(encoded, y, loss=loss).learner_
+    data = test_regression.as_data(encoded, y)
+    state = learner.state.with_average()
+    compare(state, data.rows, data.targets, loss, Interior(), 0.1, there)
+
+
 def test_segments_are_the_same_on_strict_arrays(there):
     values, first = rng.normal(size=(9, 4)), np.array([0, 2, 3, 9])
+    across = segment_sum(beside(values.T, there), first, axis=1)
+    np.testing.assert_allclose(host(across), segment_sum(values.T, first, axis=1))
     for function in (segment_sum, segment_max):
         got = function(beside(values, there), first)
         np.testing.assert_allclose(host(got), function(values, first))

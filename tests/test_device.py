@@ -139,6 +139,30 @@ def test_streams_and_tables_on_the_device():
 
 
 @needs_torch
+@pytest.mark.parametrize("stream", [False, True])
+def test_regression_on_the_device(stream, tmp_path):
+    X, _, _ = table()
+    rows = [{"a": a, "b": b, "c": "xyz"[int(c) % 3]} for a, b, c, _ in X]
+    y = np.where(X[:, 3] > 1.0, X[:, 0], -X[:, 2])
+    options = {"n_components": 2, "average": 1, "density": False, "random_state": 0}
+    options |= {"whole_numbers": "numbers", "missing": "ignore", "max_iter": 12}
+    ends = []
+    for where in (None, HERE):
+        model = discem.TableRegressor(**options, device=where)
+        train = model.partial_fit if stream else model.fit
+        train(rows, y)
+        if stream:
+            train(rows[:40], y[:40])
+        mean, std = model.predict(rows, return_std=True)
+        ends.append(np.stack([mean, std, model.score_samples(rows)]))
+    np.testing.assert_allclose(ends[1], ends[0], rtol=1e-6, atol=1e-6)
+    model.save(tmp_path / "model.skops")
+    loaded = discem.load(tmp_path / "model.skops")
+    assert loaded.device is None
+    np.testing.assert_allclose(loaded.predict(rows), ends[1][0], atol=1e-6)
+
+
+@needs_torch
 def test_texts_on_the_device():
     texts = ["good film", "bad film", "good plot and good cast", "bad plot and bad cast"] * 30
     ends = [

@@ -124,7 +124,9 @@ def segment_sum(values: Any, first: Any, axis: int = 0) -> Any:
         shape[axis] = len(first) - 1
         own = beside(segment_of(first, values.shape[axis]), values)
         return values.new_zeros(shape).index_add(axis, own, values)
-    return _by_segment(namespace_of(values).sum, values, first)
+    xp = namespace_of(values)
+    found = _by_segment(xp.sum, xp.moveaxis(values, axis, 0), first)
+    return xp.moveaxis(found, 0, axis)
 
 
 def segment_max(values: Any, first: np.ndarray) -> Any:

@@ -67,7 +67,7 @@ def add_transposed(into: Any, values: Any, indices: Any, indptr: Any, table: Any
 
 
 def add_rows(table: Any, rows: Any, changes: Any, factor: float) -> None:
-    """Add `factor * changes` to some rows of a table, in one pass; a row may occur several times."""
+    """Add `factor * changes` to some rows of a table, in one pass; a row may occur again."""
     if isinstance(rows, slice):
         table[rows] += factor * changes
         return

@@ -210,11 +210,11 @@ class Device(Sequential):
 
 
 def _here(array: Any) -> Any:
-    """An array in double precision; what is a single number is one here, too."""
+    """An array in double precision, in one piece; what is a single number is one here, too."""
     own = here(array)
     if own.dtype == np.float32:
         own = own.astype(np.float64)
-    return own if own.ndim else own.item()
+    return np.ascontiguousarray(own) if own.ndim else own.item()
 
 
 @cache

@@ -65,6 +65,8 @@ class FittedNumbers(FittedTable):
 class NumberAnswers(RegressorMixin, TablePreset):
     """Questions to an average of models whose answers are numbers."""
 
+    device: Any
+
     # --- prediction -------------------------------------------------------------------------------
 
     @by_partition(lambda model: model._n_answers)
@@ -171,7 +173,7 @@ class NumberAnswers(RegressorMixin, TablePreset):
         if self._fitted.density is not None:
             return self.density_.score_samples(X)
         pairs = zip(self._fitted.members, self._views(X), strict=True)
-        found = [model.log_density(view) for (model, _), view in pairs]
+        found = [model.log_density(view, self.device) for (model, _), view in pairs]
         shares = np.array([weight for _, weight in self._fitted.members])
         return logsumexp(np.stack(found), axis=0, b=shares[:, None])
 
@@ -218,7 +220,7 @@ class NumberAnswers(RegressorMixin, TablePreset):
         """The average of what the members say of rows."""
         parts = []
         for (model, weight), own in zip(self._fitted.members, views, strict=True):
-            shares, means, variances = model.answers(own)
+            shares, means, variances = model.answers(own, self.device)
             parts.append(Normals(weight * shares, means, variances))
         shares, means, variances = zip(*parts, strict=True)
         axes = ((shares, 1), (means, 2), (variances, 2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -12,7 +13,6 @@ from .. import models
 from .._checks import check_count, demand
 from .._kinds import savable
 from ..engines import Data, Rule, Sequential, with_jobs
-from ..engines.sequential import feed
 from ..io.rows import Rows, dense_rows
 from ..io.tables import Layout
 from ..losses import NLL
@@ -81,18 +81,19 @@ class PlanesModel:
 
     def train(
         self, table: Encoded, y: np.ndarray, weights: np.ndarray, rng: Any, plan: Plan,
-        n_jobs: int | None = None,
+        n_jobs: int | None = None, device: Any = None,
     ) -> None:  # fmt: skip
         """Take steps of all rows until there is no more to gain."""
-        self.learner_.engine = with_jobs(Sequential(), n_jobs)
+        self.learner_.engine = with_jobs(Sequential(), n_jobs, device)
         # what is most likely of all cells is so of any of them: NLL needs none hidden
         hides = self.hide > 0.0 and not isinstance(self.learner_.rule.loss, NLL)
         plan = replace(plan, whole=True, hide=self._hider() if hides else None)
         data, nothing = _data(table, y, weights), np.zeros(0, dtype=np.int64)
         train(self.learner_, data, np.flatnonzero(data.weights > 0), nothing, plan, rng)
 
-    def learn(self, table: Encoded, y: np.ndarray, weights: np.ndarray) -> None:
+    def learn(self, table: Encoded, y: np.ndarray, weights: np.ndarray, device: Any = None) -> None:
         """Take one pass over the next rows of a stream."""
+        self.learner_.engine = with_jobs(Sequential(), None, device)
         rng = np.random.RandomState(self.learner_.t % 2**31)
         data = _data(table, y, weights)
         self.learner_.own()
@@ -103,23 +104,23 @@ class PlanesModel:
     def _hider(self) -> Hider:
         return Hider(self.layout_, self.hide)
 
-    def answers(self, table: Encoded | Rows) -> Normals:
+    def answers(self, table: Encoded | Rows, device: Any = None) -> Normals:
         """What it says of rows."""
         rows = table.view() if isinstance(table, Encoded) else table
         model: Regression = self.learner_.model
         nothing = np.full((rows.n_rows, len(model.answer.mass)), np.nan)
         rows = Rows((*rows.parts[: len(self.layout_.parts)], dense_rows(nothing)))
-        parts = [model.normals(model.read(some)) for some in feed(rows, rows, model)]
+        parts = _asked(model, rows, lambda there, batch: there.normals(batch), device)
         shares, means, variances = zip(*parts, strict=True)
         return Normals(
             np.concatenate(shares), np.concatenate(means, 1), np.concatenate(variances, 1)
         )
 
-    def log_density(self, rows: Rows) -> np.ndarray:
+    def log_density(self, rows: Rows, device: Any = None) -> np.ndarray:
         """``ln p(x)`` of rows."""
         model: Regression = self.learner_.model
         mixture = model.classes_alone
-        parts = [mixture.joint(mixture.read(some)) for some in feed(rows, rows, model)]
+        parts = _asked(mixture, rows, lambda there, batch: there.joint(batch), device)
         return logsumexp(np.concatenate(parts), axis=1)
 
     n_iter_ = of("learner_.epochs")
@@ -152,6 +153,14 @@ class PlanesModel:
         check_count("answers", plane.shape[1], least=1)
         features = 1 + sum(int(np.sum(size)) for size in sizes)
         self.learner_.check(plane.shape[2], (*sizes, (features, plane.shape[1])))
+
+
+def _asked(model: Any, rows: Rows, ask: Callable[[Any, Any], Any], device: Any) -> list[Any]:
+    """What a model says of rows, some rows at a time, asked for where the device is."""
+    engine = with_jobs(Sequential(), None, device)
+    there = engine.placed(model)
+    parts = engine.feed(rows, rows, there)
+    return [engine.fetched(ask(there, there.read(some))) for some in parts]
 
 
 def _alone(points: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -40,7 +40,17 @@ from ._strange import Usual
 from ._table_preset import KEPT, sizes_of_density, views_of
 from ._tables import Encoded
 from ._threads import writes
-from ._types import Auto, Callback, EngineOption, Families, Labels, RandomState, Table, Weights
+from ._types import (
+    Auto,
+    Callback,
+    DeviceOption,
+    EngineOption,
+    Families,
+    Labels,
+    RandomState,
+    Table,
+    Weights,
+)
 
 _STEPS = 30  # with which the other defaults were measured
 
@@ -94,6 +104,8 @@ class TableRegressor(NumberAnswers):
     n_jobs : int or None, default=None
         Threads to train with: None is one, -1 as many as there are cores. Few rows are trained on
         one.
+    device : None, "cpu", "auto", str, torch.device or Device, default=None
+        Where arrays are, see `MixtureClassifier`. "cuda" trains and predicts on the GPU.
     engine : None, "dask" or Dask, default=None
         With workers of dask, these read the rows; training is here, on 50 000 of them at most.
     callback : callable or None, default=None
@@ -150,6 +162,7 @@ class TableRegressor(NumberAnswers):
     tol: float | None = 1e-3
     cv: Any = None
     n_jobs: int | None = None
+    device: DeviceOption = None
     engine: EngineOption = None
     callback: Callback = None
     random_state: RandomState = None
@@ -157,9 +170,8 @@ class TableRegressor(NumberAnswers):
 
     # --- what is fitted, and goes to a file -------------------------------------------------------
 
-    _handed: ClassVar = ("n_jobs", "verbose")
+    _handed: ClassVar = ("n_jobs", "device", "verbose")
     _most_members: ClassVar = 8
-    device: ClassVar = None  # arrays of planes are NumPy's
 
     def _check_fitted(self) -> None:
         """Refuse what training cannot have left: the model may come from anywhere."""
@@ -263,7 +275,7 @@ class TableRegressor(NumberAnswers):
         def score(options: Options, part: Split, model: PlanesModel) -> np.ndarray:
             held, found = part.held, []
             for view in views_of(readings.of(options).take(held), seed):
-                predicted = self._predicted(model.answers(view))
+                predicted = self._predicted(model.answers(view, self.device))
                 off = (np.reshape(predicted.mean, (len(held), -1)) - known[held]) / spread
                 square = np.nanmean(off**2, axis=1)
                 found.append(np.stack([predicted.log_prob(known[held]), square], axis=1))
@@ -291,15 +303,9 @@ class TableRegressor(NumberAnswers):
         return [(own.options, share) for own, share in best]
 
     def _trained(
-        self,
-        options: Options,
-        stage: str,
-        table: Encoded,
-        z: np.ndarray,
-        weights: np.ndarray,
-        seed: int,
-        chooser: Chooser | None = None,
-    ) -> PlanesModel:
+        self, options: Options, stage: str, table: Encoded, z: np.ndarray, weights: np.ndarray,
+        seed: int, chooser: Chooser | None = None,
+    ) -> PlanesModel:  # fmt: skip
         """A model of some rows; it is there, if training is interrupted, from its first step on."""
         rng = np.random.RandomState(seed)
         size = min(options["n_components"], max(int(np.count_nonzero(weights)), 1))
@@ -317,7 +323,8 @@ class TableRegressor(NumberAnswers):
         with warnings.catch_warnings():
             if stage != "fit" or self.max_iter == _STEPS:  # as many as the default gives
                 warnings.simplefilter("ignore", ConvergenceWarning)
-            model.train(table, z, weights, rng, plan, self.n_jobs if stage == "fit" else None)
+            n_jobs = self.n_jobs if stage == "fit" else None
+            model.train(table, z, weights, rng, plan, n_jobs, self.device)
         return model
 
     def _fit_members(self, wanted, rows_of, y, weights, seed):
@@ -361,7 +368,7 @@ class TableRegressor(NumberAnswers):
         if not first:
             z = self._seen(given)
             for model, _ in self._fitted.members:
-                model.learn(Encoded.read(model.layout_, table), z, weights)
+                model.learn(Encoded.read(model.layout_, table), z, weights, self.device)
             self._learn_density(table, weights)
         else:
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -377,7 +384,7 @@ class TableRegressor(NumberAnswers):
         rows.check_varied()
         size = min(options["n_components"], max(len(z) // ROWS_EACH, 1))
         model = PlanesModel.start(rows, z, weights, size, _loss_of(self.loss), rng, options["hide"])
-        model.learn(rows, z, weights)
+        model.learn(rows, z, weights, self.device)
         if self.density is not False:
             self._fitted.density = self._new_density(seed, int(sizes_of_density(len(z))))
             self._learn_density(X, weights)

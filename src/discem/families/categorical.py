@@ -107,9 +107,9 @@ class CategoricalFamily(Family):
 
     def features(self, block, batch):
         hot = batch.values.toarray() if sp.issparse(batch.values) else batch.values
-        first = block.fixed["first"]
-        missing = 1.0 - np.add.reduceat(hot, first[:-1], axis=1) if len(first) > 1 else None
-        return hot, missing if missing is not None and missing.any() else None
+        first, xp = block.fixed["first"], namespace_of(hot)
+        missing = 1.0 - segment_sum(hot, first, axis=1)
+        return hot, missing if bool(xp.any(missing > 0.0)) else None
 
     def hidden(self, block):
         share = block.values["share"]

@@ -124,18 +124,18 @@ class GaussianFamily(Family):
         return rule_of(block.prior).strength(block.prior)
 
     def features(self, block, batch):
-        d = len(block.mass)
+        d = block.mass.shape[0]
         return batch.values[:, :d], None if batch.seen is None else 1.0 - batch.seen
 
     def hidden(self, block):
-        one = np.ones(len(block.mass), dtype=np.int64)
+        one = np.ones(block.mass.shape[0], dtype=np.int64)
         return one, False, block.values["mean"], block.values["variance"]
 
     def with_answers(self, block, found, to_mean, to_spread):
         (sums, seen), m, v = found, block.values["mean"], block.values["variance"]
         off = to_mean * v  # E[x | y] - m, and E[x^2 | y] - m^2 - v
         wide = 2.0 * v * v * to_spread + 2.0 * m * off
-        return sums + np.concatenate([off, wide]), seen
+        return sums + namespace_of(m).concat([off, wide]), seen
 
     # --- the start --------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dtrtrs
 
-from .._arrays import namespace_of
+from .._arrays import beside, count_true, namespace_of, segment_of, segment_sum
 from .._checks import Array, Number
 from ..io.rows import DenseRows, dense_rows
 from ..priors import Planes
@@ -28,6 +28,7 @@ _LOG_ROOT = float(0.5 * np.log(2 * np.pi))
 _REACH = 0.5  # how far a step of a batch may go: deviations of y, or a logarithm of its variance
 _FADES = 10.0  # times the usual variance: what planes spend counts less and less beyond
 _NARROW, _WIDE = 1e-12, 1e12  # variances, in units of y
+_FAINT = 1e-30  # a step so short is none
 
 
 class Features(NamedTuple):
@@ -69,9 +70,10 @@ class PlanesFamily(Family):
 
     def units(self, block: Block, rows: DenseRows) -> tuple[Any, Any]:
         """Answers in units, and which of them are there."""
-        y = (rows.values - block.fixed["shift"]) / block.fixed["scale"]
-        seen = ~np.isnan(y)
-        return np.where(seen, y, 0.0), seen.astype(np.float64)
+        y = (beside(rows.values, block.mass) - block.fixed["shift"]) / block.fixed["scale"]
+        xp = namespace_of(y)
+        seen = ~xp.isnan(y)
+        return xp.where(seen, y, xp.zeros_like(y)), xp.astype(seen, y.dtype)
 
     def moments_of(
         self, block: Block, batch: Features, hidden: Hidden
@@ -94,7 +96,7 @@ class PlanesFamily(Family):
         total: Any = 0.0
         for k, (mean, variance) in enumerate(zip(means, variances, strict=True)):
             xp, off = namespace_of(mean), batch.cells[:, k : k + 1] - mean
-            unit = _LOG_ROOT + float(np.log(block.fixed["scale"][k]))
+            unit = _LOG_ROOT + xp.log(block.fixed["scale"][k : k + 1])
             log = -0.5 * (off * off / variance + xp.log(variance)) - unit
             total = total + batch.seen[:, k : k + 1] * log
         return total
@@ -108,6 +110,7 @@ class PlanesFamily(Family):
         of hidden features.
         """
         planes, variances, to_mean, to_spread = [], [], 0.0, 0.0
+        xp = namespace_of(weights)
         for k, (mean, variance) in enumerate(zip(*moments, strict=True)):
             plane, own = block.values["plane"][:, k, :], weights * batch.seen[:, k : k + 1]
             off = (batch.cells[:, k : k + 1] - mean) / variance
@@ -118,8 +121,8 @@ class PlanesFamily(Family):
                 slope, to_hidden = _of_hidden(plane, hidden, *lacking, slope)
                 to_mean, to_spread = to_mean + to_hidden[0], to_spread + to_hidden[1]
             planes.append(slope)
-            variances.append(b.sum(axis=0))
-        found = np.stack(planes, axis=1), np.stack(variances)
+            variances.append(xp.sum(b, axis=0))
+        found = xp.stack(planes, axis=1), xp.stack(variances)
         return found, (to_mean, to_spread)
 
     # --- steps ------------------------------------------------------------------------------------
@@ -128,17 +131,16 @@ class PlanesFamily(Family):
         """Natural gradients, none of which goes too far."""
         (slope, wide), prior = found, block.prior
         plane, v = block.values["plane"], block.values["variance"]
-        count, white = step.counts(block.mass), block.fixed["white"]
-        pull = np.minimum(step.pull * prior.nu_plane / count, 0.5)
-        by_white = _through(white.swapaxes(1, 2), slope) * v / count
-        far = np.sqrt((by_white**2).sum(axis=0) / v)
-        short = np.minimum(1.0, _REACH / np.maximum(far, 1e-300))
+        count, white, xp = step.counts(block.mass), block.fixed["white"], namespace_of(v)
+        pull = xp.clip(step.pull * prior.nu_plane / count, None, 0.5)
+        by_white = _through(xp.permute_dims(white, (0, 2, 1)), slope) * v / count
+        far = xp.sqrt(xp.sum(by_white**2, axis=0) / v)
+        short = xp.clip(_REACH / xp.clip(far, _FAINT, None), None, 1.0)
         new = plane + _through(white, short * by_white) + pull * (prior.plane[:, :, None] - plane)
-        pull = np.minimum(step.pull * prior.nu_variance / count, 0.5)
+        pull = xp.clip(step.pull * prior.nu_variance / count, None, 0.5)
         wider = 2.0 * wide * v / count + pull * (prior.variance[:, None] / v - 1.0)
-        v = np.clip(v * np.exp(np.clip(wider, -_REACH, _REACH)), _NARROW, _WIDE)
-        values = {"plane": new, "variance": v}
-        return block._replace(values=values), int(np.count_nonzero(short < 1.0))
+        v = xp.clip(v * xp.exp(xp.clip(wider, -_REACH, _REACH)), _NARROW, _WIDE)
+        return block._replace(values={"plane": new, "variance": v}), count_true(short < 1.0)
 
     def strength(self, block):
         return max(block.prior.nu_plane, block.prior.nu_variance)
@@ -175,12 +177,12 @@ class PlanesFamily(Family):
 
     def penalty(self, block):
         prior, v = block.prior, block.values["variance"]
-        off = block.values["plane"] - prior.plane[:, :, None]
-        far = (off * np.tensordot(prior.gram, off, 1)).sum(axis=0)
+        off, xp = block.values["plane"] - prior.plane[:, :, None], namespace_of(v)
+        far = xp.sum(off * xp.tensordot(prior.gram, off, axes=1), axis=0)
         most = _FADES * prior.variance[:, None]
-        terms = prior.nu_plane * far / v - block.fixed["spent"] * np.log(v / (v + most))
-        terms = terms + prior.nu_variance * (np.log(v) + prior.variance[:, None] / v)
-        return float(0.5 * terms.sum())
+        terms = prior.nu_plane * far / v - block.fixed["spent"] * xp.log(v / (v + most))
+        terms = terms + prior.nu_variance * (xp.log(v) + prior.variance[:, None] / v)
+        return float(0.5 * xp.sum(terms))
 
     # --- the state --------------------------------------------------------------------------------
 
@@ -207,27 +209,30 @@ class PlanesFamily(Family):
 
 def sums_of(plane: Any, hidden: Hidden) -> Sums:
     """What hidden columns add to the mean and variance of an answer."""
-    w = plane[1:, :]
-    begins = hidden.first[:-1] - 1
-    mean = np.add.reduceat(w * hidden.mean, begins, axis=0)
-    square = np.add.reduceat(w * w * hidden.spread, begins, axis=0)
-    return Sums(mean, square - np.where(hidden.levels[:, None], mean**2, 0.0))
+    w, first, xp = plane[1:, :], hidden.first - 1, namespace_of(plane)
+    mean = segment_sum(w * hidden.mean, first)
+    square = segment_sum(w * w * hidden.spread, first)
+    levels = beside(hidden.levels, plane)[:, None]
+    return Sums(mean, square - xp.where(levels, mean**2, xp.zeros_like(mean)))
 
 
 def _of_hidden(plane: Any, hidden: Hidden, a: Any, b: Any, slope: Any) -> tuple[Any, tuple]:
     """The slope in a plane, with that of hidden columns, and slopes in what is known of these."""
-    w, sizes = plane[1:, :], np.diff(hidden.first)
-    a, b = np.repeat(a, sizes, axis=0), np.repeat(b, sizes, axis=0)
-    mean = np.repeat(sums_of(plane, hidden).mean, sizes, axis=0)
-    mean = np.where(np.repeat(hidden.levels, sizes)[:, None], mean, 0.0)
-    slope = slope.copy()
-    slope[1:, :] += a * hidden.mean + 2.0 * b * (w * hidden.spread - mean * hidden.mean)
+    w, xp = plane[1:, :], namespace_of(plane)
+    own = beside(segment_of(hidden.first - 1, w.shape[0]), plane)
+    mean = sums_of(plane, hidden).mean
+    mean = xp.where(beside(hidden.levels, plane)[:, None], mean, xp.zeros_like(mean))
+    a, b, mean = (xp.take(each, own, axis=0) for each in (a, b, mean))
+    to_plane = a * hidden.mean + 2.0 * b * (w * hidden.spread - mean * hidden.mean)
+    slope = xp.concat([slope[:1, :], slope[1:, :] + to_plane], axis=0)
     return slope, (a * w - 2.0 * b * mean * w, b * w * w)
 
 
 def _through(matrices: Any, planes: Any) -> Any:
     """A matrix of each component, (M, P, P), times its planes, (P, q, M)."""
-    return np.ascontiguousarray(np.moveaxis(matrices @ np.moveaxis(planes, -1, 0), 0, -1))
+    xp = namespace_of(planes)
+    found = xp.permute_dims(matrices @ xp.permute_dims(planes, (2, 0, 1)), (1, 2, 0))
+    return np.ascontiguousarray(found) if isinstance(found, np.ndarray) else found
 
 
 PLANES = PlanesFamily()

@@ -6,6 +6,8 @@ Rows bring ln h(x) along, which all components share.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.special import gammaln
 
@@ -86,7 +88,7 @@ class PoissonFamily(Family):
 
     def hidden(self, block):
         rate, scale = block.values["rate"], _unit(block)[:, None]
-        return np.ones(len(rate), dtype=np.int64), False, rate / scale, rate / scale**2
+        return np.ones(rate.shape[0], dtype=np.int64), False, rate / scale, rate / scale**2
 
     def with_answers(self, block, found, to_mean, to_spread):
         (sums, seen), rate, scale = found, block.values["rate"], _unit(block)[:, None]
@@ -175,9 +177,9 @@ class PoissonFamily(Family):
         return rng.poisson(rates[codes]).astype(np.float64)
 
 
-def _unit(block: Block) -> np.ndarray:
+def _unit(block: Block) -> Any:
     """What counts are in units of, where something is linear in them."""
-    return np.maximum(block.prior.rate, 1.0)
+    return namespace_of(block.prior.rate).clip(block.prior.rate, 1.0, None)
 
 
 class PoissonColumn(ColumnKind):

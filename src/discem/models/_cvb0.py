@@ -131,7 +131,7 @@ def _share_out(share: Any, values: Any, indptr: Any, alpha: float, sweeps: int, 
 
 
 def _gamma(x: Any) -> tuple[Any, Any]:
-    """ln G(x) and psi'(x), x > 0, to about 1e-10; SciPy's are slower, and of NumPy alone."""
+    """Return ln G(x) and psi'(x), x > 0, to about 1e-10; SciPy's take NumPy's arrays alone."""
     xp, product, bend = namespace_of(x), x, 1.0 / (x * x)
     for _ in range(_SHIFT - 1):
         x = x + 1.0

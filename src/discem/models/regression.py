@@ -61,8 +61,8 @@ class Regression(Mixture):
         batch = tuple(family_of(block).read(block, part) for block, part in pairs)
         cells, seen = PLANES.units(self.answer, y)
         values, missing = features_of(self.blocks, batch)
-        fixed = self.answer.fixed
-        values = np.clip(values, fixed["low"], fixed["high"])
+        fixed, xp = self.answer.fixed, namespace_of(values)
+        values = xp.clip(values, fixed["low"], fixed["high"])
         return *batch, Features(values, missing, cells, seen)
 
     def answered(self, features: Features) -> Answered:
@@ -85,8 +85,8 @@ class Regression(Mixture):
         shares = xp.exp(joint - xp.max(joint, axis=1, keepdims=True))
         shares = shares / xp.sum(shares, axis=1, keepdims=True)
         found, unit = self.answered(batch[-1]), fixed["scale"][:, None, None]
-        means = fixed["shift"][:, None, None] + unit * np.stack(found.means)
-        variances = np.stack([np.broadcast_to(v, shares.shape) for v in found.variances])
+        means = fixed["shift"][:, None, None] + unit * xp.stack(found.means)
+        variances = xp.stack([xp.broadcast_to(v, shares.shape) for v in found.variances])
         return shares, means, unit**2 * variances
 
     def spread(self, weights: Any, posterior: Any) -> Any:
@@ -113,7 +113,7 @@ class Regression(Mixture):
             found, at = list(found), 0
             for b, block in enumerate(self.blocks[:-1]):
                 size = int(family_of(block).hidden(block)[0].sum())
-                own_slopes = (each[at : at + size] for each in to_hidden)
+                own_slopes = (each[at : at + size, :] for each in to_hidden)
                 found[b] = family_of(block).with_answers(block, found[b], *own_slopes)
                 at += size
         return own, [*found, slope]
@@ -124,15 +124,19 @@ def features_of(blocks: tuple, batch: tuple) -> tuple[Any, Any]:
     pairs = [
         family_of(block).features(block, part) for block, part in zip(blocks, batch, strict=False)
     ]
-    n = len(pairs[0][0])
-    values = np.concatenate([np.ones((n, 1)), *(values for values, _ in pairs)], axis=1)
+    some = pairs[0][0]
+    xp, n = namespace_of(some), some.shape[0]
+    one = xp.ones((n, 1), dtype=some.dtype, device=some.device)
+    values = xp.concat([one, *(values for values, _ in pairs)], axis=1)
     if all(missing is None for _, missing in pairs):
         return values, None
     gone = [
-        np.zeros((n, len(block.mass))) if missing is None else missing
+        xp.zeros((n, block.mass.shape[0]), dtype=some.dtype, device=some.device)
+        if missing is None
+        else missing
         for block, (_, missing) in zip(blocks, pairs, strict=False)
     ]
-    return values, np.concatenate(gone, axis=1)
+    return values, xp.concat(gone, axis=1)
 
 
 def hidden_of(blocks: tuple) -> Hidden:
@@ -140,8 +144,9 @@ def hidden_of(blocks: tuple) -> Hidden:
     known = [family_of(block).hidden(block) for block in blocks]
     sizes = np.concatenate([sizes for sizes, *_ in known])
     levels = np.concatenate([np.full(len(sizes), own) for sizes, own, *_ in known])
-    mean = np.concatenate([mean for *_, mean, _ in known])
-    spread = np.concatenate([spread for *_, spread in known])
+    xp = namespace_of(known[0][-1])
+    mean = xp.concat([mean for *_, mean, _ in known])
+    spread = xp.concat([spread for *_, spread in known])
     return Hidden(np.cumsum([1, *sizes]), levels, mean, spread)
 
 

@@ -111,30 +111,27 @@ def train(way: str, data: str, loss: str, epochs: int, seed: int, losses: bool) 
     """
     X, y, X_test, truth = counts(data)
     accuracy: list[float] = []
+    figures: list[dict[str, float]] = []
 
-    def measure(model: Any, record: dict[str, float]) -> None:
+    def measure(model: Any, _: Any) -> None:
         accuracy.append(model.score(X_test, truth))
-        if losses and way == "discem":
-            record |= measured(model, X, y)
+        if losses:
+            figures.append(measured(model, X, y) if way == "discem" else model.measure(X, y))
 
     if way == "discem":
         options = {"loss": loss, "tol": None, "random_state": seed}
-        model = TopicClassifier(max_iter=epochs, callback=measure, **options).fit(X, y)
+        TopicClassifier(max_iter=epochs, callback=measure, **options).fit(X, y)
     else:
-        options = {"loss": loss, "lam": lambda_of(way, loss), "rescore": losses, "seed": seed}
-        model = topics.train(X, y, epochs=epochs, callback=measure, **options)
+        options = {"loss": loss, "lam": lambda_of(way, loss), "seed": seed}
+        topics.train(X, y, epochs=epochs, callback=measure, **options)
     found = {"way": way, "data": data, "loss": loss, "accuracy": accuracy}
     if losses:
         if way == "discem":  # an epoch that moves nothing
             still = TopicClassifier(max_iter=1, step=constant(0.0), **options).fit(X, y)
-            start = [measured(still, X, y)[f"rescored_{name}"] for name in FIGURES]
+            start = measured(still, X, y)
         else:
-            record = topics.train(X, y, epochs=0, **options).measure(X, y)
-            start = [record[name] for name in FIGURES]
-        found |= {
-            name: [first, *(each[f"rescored_{name}"] for each in model.history_)]
-            for name, first in zip(FIGURES, start, strict=True)
-        }
+            start = topics.train(X, y, epochs=0, **options).measure(X, y)
+        found |= {name: [each[name] for each in (start, *figures)] for name in FIGURES}
     return found
 
 
@@ -146,7 +143,7 @@ def measured(model: TopicClassifier, X: Any, y: Any) -> dict[str, float]:
         "hinge": np.maximum(1.0 - seen.margin, 0.0).mean(),
         "perplexity": np.exp(-seen.free.sum() / X.sum()),
     }
-    return {f"rescored_{name}": float(found[name]) for name in FIGURES}
+    return {name: float(found[name]) for name in FIGURES}
 
 
 def supervised_lda(data: str, topics: int, seed: int) -> dict[str, Any]:

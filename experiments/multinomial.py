@@ -136,15 +136,16 @@ def train(
     measured = tuple(MEASURES) if losses else ()
     curves: dict[str, list[float]] = {name: [] for name in ("accuracy", *measured)}
 
-    def measure(model: Any, figures: dict[str, float], prefix: str = "rescored_") -> None:
+    def measure(model: Any, _: Any = None) -> None:
+        figures = model.measure(X, y) if losses else {}
         for name in measured:
-            curves[name].append(figures[prefix + name])
+            curves[name].append(figures[name])
         curves["accuracy"].append(model.score(X_test, y_test))
 
     rows: dict[str, Any] = {"X": X, "y": y, "loss": loss, "prior": prior}
     start = multinomial.train(**rows, epochs=0)
-    measure(start, start.measure(X, y) if losses else {}, prefix="")
-    options = {"lam": lam, "epochs": epochs, "rescore": losses, "callback": measure}
+    measure(start)
+    options = {"lam": lam, "epochs": epochs, "callback": measure}
     if reading == "table":
         model = multinomial.train(**rows, **options, seed=seed)
     else:

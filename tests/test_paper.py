@@ -391,17 +391,17 @@ def test_records_are_means_over_the_rows(module, documents, loss):
     rows = X if module is gaussian else sp.csr_matrix(X)
     seen = []
     model = trained(
-        module, documents, loss=loss, epochs=2, seed=0, rescore=True,
+        module, documents, loss=loss, epochs=2, seed=0,
         callback=lambda model, record: seen.append(record["epoch"]),
     )  # fmt: skip
     assert seen == [1, 2]
     names = ["loss", "nll", "ncll", "hinge", "accuracy"]
     names += ["perplexity"] * (module is not gaussian)
     fields = ["epoch", *names, "step", "shortened", "seconds"]
-    assert list(model.history_[0]) == fields + [f"rescored_{name}" for name in names]
+    assert list(model.history_[0]) == fields
     assert model.history_[-1]["step"] == 1 / (1 + 0.1 * 60)
     found = model.measure(rows, np.array(["x", "y", "z"])[y])
-    assert found == {name: model.history_[-1][f"rescored_{name}"] for name in names}
+    assert list(found) == names
     joint, own = model.scores(rows), np.arange(30)
     others = np.where(np.arange(3) == y[:, None], -np.inf, joint).max(axis=1)
     expected = {

@@ -13,8 +13,8 @@ Every model has a function `train` with these options:
   NLL there is no damping.
 - average : bool. Predict with the average of the states, in which step t weighs t^2.
 - seed : int, RandomState, Generator or None.
-- rescore : bool. Measure all rows again at the end of each epoch, for the record.
 - callback : function. ``callback(model, record)`` is called after each epoch; True ends training.
+  It may ask ``model.measure(X, y)`` for the same figures of the model at the end of the epoch.
 """
 
 from __future__ import annotations
@@ -44,8 +44,7 @@ class Classifier:
     history_ : list of dict
         One record an epoch: means over the rows, each measured before it was learnt from (``loss``,
         ``nll``, ``ncll``, ``hinge``, ``accuracy`` and, for words, ``perplexity``), the size of the
-        last ``step``, the share of rows whose step was ``shortened``, and ``seconds``. With
-        ``rescore=True`` also ``rescored_*``: the same means for the model at the end of the epoch.
+        last ``step``, the share of rows whose step was ``shortened``, and ``seconds``.
     """
 
     def __init__(self, y: Any, loss: str):
@@ -62,9 +61,7 @@ class Classifier:
         """Take one step of size `rho` for each row in `order`, and add up `FIGURES`."""
         raise NotImplementedError
 
-    def _train(
-        self, X: Any, lam: Any, epochs: int, seed: Any, rescore: bool, callback: Callback | None
-    ) -> None:
+    def _train(self, X: Any, lam: Any, epochs: int, seed: Any, callback: Callback | None) -> None:
         """Take some passes over the rows of `X`, each in an order of its own."""
         n, rng = len(self._codes), random_numbers(seed)
         if X.shape[0] != n:
@@ -79,9 +76,6 @@ class Classifier:
             record = {"epoch": epoch + 1} | self._record(figures, X)
             record |= {"step": float(rho[-1]), "shortened": float(figures[SHORTENED] / n)}
             record["seconds"] = time.perf_counter() - begun
-            if rescore:
-                again = self._measure(X, self._codes)
-                record |= {f"rescored_{name}": value for name, value in again.items()}
             self.history_.append(record)
             if callback is not None and callback(self, record) is True:
                 break
@@ -98,15 +92,12 @@ class Classifier:
             found["perplexity"] = float(np.exp(min(exponent, 700.0)))
         return found
 
-    def _measure(self, X: Any, codes: np.ndarray) -> Record:
-        figures = np.zeros(len(FIGURES))
-        measure(self._loss, self.scores(X), codes, figures)
-        return self._record(figures, X)
-
     def measure(self, X: Any, y: Any) -> Record:
         """Means over labelled rows, of the model as it stands."""
         X = as_csr(X) if sp.issparse(X) else np.asarray(X, dtype=np.float64)
-        return self._measure(X, np.searchsorted(self.classes_, y))
+        figures = np.zeros(len(FIGURES))
+        measure(self._loss, self.scores(X), np.searchsorted(self.classes_, y), figures)
+        return self._record(figures, X)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """The logarithm of ``p(y | x)``, one column a class."""

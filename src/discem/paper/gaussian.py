@@ -243,7 +243,6 @@ def train(
     damping: float = 0.03,
     average: bool = False,
     seed: Any = None,
-    rescore: bool = False,
     callback: Callback | None = None,
 ) -> Gaussian:
     """Train a Gaussian naive Bayes row by row.
@@ -278,5 +277,5 @@ def train(
         raise OptionError(f"start={start!r} is unknown: use 'prior' or 'data'")
     X, check = np.asarray(X, dtype=np.float64), check_projection(projection)
     model = Gaussian(X, y, loss, prior, start, check, share, damping, average)
-    model._train(X, lam, epochs, seed, rescore, callback)
+    model._train(X, lam, epochs, seed, callback)
     return model

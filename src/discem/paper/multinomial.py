@@ -248,7 +248,6 @@ def train(
     damping: float = 0.03,
     average: bool = False,
     seed: Any = None,
-    rescore: bool = False,
     callback: Callback | None = None,
 ) -> Multinomial:
     """Train a multinomial naive Bayes document by document.
@@ -273,5 +272,5 @@ def train(
     """
     X, check = as_csr(X), check_projection(projection)
     model = Multinomial(X, y, loss, prior, check, share, damping, average)
-    model._train(X, lam, epochs, seed, rescore, callback)
+    model._train(X, lam, epochs, seed, callback)
     return model

@@ -82,14 +82,13 @@ def train(
     lam: Any = 1e-5,
     epochs: int = 10,
     seed: Any = None,
-    rescore: bool = False,
     callback: Callback | None = None,
 ) -> Printed:
     """Train a multinomial naive Bayes by the letter of Algorithm 2 or 4.
 
     Parameters
     ----------
-    X, y, prior, lam, epochs, seed, rescore, callback : as in `discem.paper.multinomial.train`
+    X, y, prior, lam, epochs, seed, callback : as in `discem.paper.multinomial.train`
     loss : {"ncll", "hinge"}
         NCLL is Algorithm 2, the hinge is Algorithm 4.
     reading : {"word", "document"}
@@ -109,5 +108,5 @@ def train(
     if model._loss == NLL:
         raise OptionError("the pseudo-code is of loss='ncll' and loss='hinge'")
     model.anew = reading == "word"
-    model._train(X, lam, epochs, seed, rescore, callback)
+    model._train(X, lam, epochs, seed, callback)
     return model

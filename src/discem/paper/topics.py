@@ -158,7 +158,6 @@ def train(
     lam: Any = 1e-5,
     epochs: int = 20,
     seed: Any = None,
-    rescore: bool = False,
     callback: Callback | None = None,
 ) -> Topics:
     """Train a topic classifier document by document, with the paper's check-steps.
@@ -194,5 +193,5 @@ def train(
     eta = 0.1 / n_topics if eta is None else float(eta)
     alpha = 1.0 / n_topics if alpha is None else float(alpha)
     model = Topics(X, y, loss, n_topics, eta, alpha, sweeps, int(draw(2**31 - 1)))
-    model._train(X, lam, epochs, rng, rescore, callback)
+    model._train(X, lam, epochs, rng, callback)
     return model

@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import nullcontext
-from math import exp, fsum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
 from ..exceptions import InputError, OptionError
 from ..io.documents import STDIN, Document, guess_format
 from ._documents import Texts
-from ._models import check_options, class_names, find_class, is_regressor, is_table, load_model
+from ._models import check_options, find_class, is_table, load_model
 from ._options import (
     AsJson,
     Format,
@@ -28,8 +26,8 @@ from ._options import (
     option,
 )
 from ._output import records
-from ._reader import Batch, reader_of
-from ._screen import Warnings, counted, one_line, screen, to_json
+from ._reader import Batch, answers_of, reader_of
+from ._screen import Warnings, counted, one_line, show_parts, to_json
 from ._sources import Source
 
 if TYPE_CHECKING:
@@ -79,11 +77,8 @@ def explain(
     classifier = load_model(model)
     text_flags = {"--words": words, "--text-column": text_column, "--label-column": label_column}
     check_options(model, classifier, text_flags, {"--row": row, "-o": output})
-    numbers = is_regressor(classifier)
-    if numbers:
-        from ._numbers import record_of_numbers, refuse_classes, show_numbers
-
-        refuse_classes(classifier, {"--label": label, "--against": against})
+    answers = answers_of(classifier)
+    answers.refuse(model, {"--label": label, "--against": against}, {})
     if words:
         _show_words(classifier, words, top, as_json)
         return
@@ -103,17 +98,14 @@ def explain(
             with batch.translated():
                 explanation = classifier.explain(batch.one(i))
             shown = top if file is None else len(explanation.columns)
-            if numbers:
-                record = record_of_numbers(explanation, batch, i, shown)
-            else:
-                record = _record(classifier, explanation, batch, i, label, against, shown)
+            record = answers.explained(explanation, batch, i, label, against, shown)
             if file is not None:
                 wide = _wide(record, explanation)
                 file.add({name: [cell] for name, cell in wide.items()})
             elif as_json:
                 typer.echo(to_json(record))
             else:
-                (show_numbers if numbers else _show_explanation)(record, batch, i)
+                answers.show_explanation(record, batch, i)
 
 
 def _chosen(batches: Iterator[Batch], wanted: int | None) -> Iterator[tuple[Batch, int]]:
@@ -140,45 +132,6 @@ def _named_like_file(word: str) -> bool:
     return is_name or os.path.isfile(word)  # also of a text too long for a name
 
 
-def _record(
-    model: Any,
-    explanation: Explanation,
-    batch: Batch,
-    i: int,
-    label: str | None,
-    against: str | None,
-    top: int,
-) -> dict[str, Any]:
-    """An explanation as plain data."""
-    names, scores = class_names(model), explanation.scores
-    if len(names) < 2:
-        raise InputError(f"the model knows a single class, {names[0]!r}: nothing to set it against")
-    ranked = [names[place] for place in (-scores).argsort()]
-    label = label or next(name for name in ranked if name != against)
-    against = against or next(name for name in ranked if name != label)
-    if label == against:
-        raise OptionError(f"--label and --against are both {label!r}")
-    one, other = find_class(model, label), find_class(model, against)
-    parts = sorted(explanation.against(one, other), key=lambda part: -abs(part[1]))
-    cells = batch.cells(i)
-    if cells is None:
-        shown = [[word, float(part)] for word, part in parts]
-    else:  # columns that the model does not look at add nothing
-        shown = [[name, cells.get(name), float(part)] for name, part in parts if part]
-    places = [names.index(label), names.index(against)]
-    start = explanation.intercept[places]
-    return batch.identity(i) | {
-        "label": label,
-        "probability": exp(scores[places[0]] - scores.max())
-        / fsum(map(exp, scores - scores.max())),
-        "against": against,
-        "log_odds": float(scores[places[0]] - scores[places[1]]),
-        "start": float(start[0] - start[1]),
-        f"{batch.part}s": shown[:top],
-        f"other_{batch.part}s": float(sum(part for *_, part in shown[top:])),
-    }
-
-
 def _wide(record: dict[str, Any], explanation: Explanation) -> dict[str, Any]:
     """An explanation as one row: what each column adds has its own column."""
     parts = {name: part for name, *_, part in record["columns"]}
@@ -189,23 +142,6 @@ def _wide(record: dict[str, Any], explanation: Explanation) -> dict[str, Any]:
     return row
 
 
-def _show_explanation(record: dict[str, Any], batch: Batch, i: int) -> None:
-    from ..estimators._average import REST
-
-    part = batch.part
-    title = "{label} against {against}, probability {probability:.4f}".format(**record)
-    rows = []
-    for name, *cell, added in record[f"{part}s"]:
-        shown = [name, *("missing" if each is None else str(each) for each in cell)]
-        rows.append((REST if name == REST else " = ".join(shown), f"{added:+.3f}"))
-    if record[f"other_{part}s"]:
-        rows.append((f"(other {part}s)", f"{record[f'other_{part}s']:+.3f}"))
-    rows.append((f"(before any {part})", f"{record['start']:+.3f}"))
-    for key, name in batch.identity(i).items():
-        title = f"{key} {name}: {title}"
-    _show(title, part, "log-odds", rows, total=f"{record['log_odds']:+.3f}")
-
-
 def _show_words(model: TextClassifier, label: str, top: int, as_json: bool) -> None:
     if model.n_features is not None:
         raise OptionError("--words: a model that was fitted with --hash keeps no list of its words")
@@ -213,19 +149,5 @@ def _show_words(model: TextClassifier, label: str, top: int, as_json: bool) -> N
     if as_json:
         typer.echo(to_json({"label": label, "words": [[word, score] for word, score in found]}))
     else:
-        _show(
-            f"words of {label}", "word", "score", [(word, f"{score:.3g}") for word, score in found]
-        )
-
-
-def _show(title: str, part: str, figure: str, rows: list[tuple[str, str]], total: str = "") -> None:
-    table = Table(part)
-    table.add_column(figure, justify="right")
-    for word, value in rows:
-        table.add_row(one_line(word), value)
-    if total:
-        table.add_section()
-        table.add_row("sum", total)
-    console = screen()
-    console.print(one_line(title), soft_wrap=True)
-    console.print(table)
+        rows = [(word, f"{score:.3g}") for word, score in found]
+        show_parts(f"words of {label}", "word", "score", rows)

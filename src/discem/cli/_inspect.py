@@ -11,7 +11,7 @@ from ..io.documents import LabelsNeeded
 from ._models import class_names, load_any_classifier, refuse
 from ._options import Format, IdColumn, LabelColumn, MaxSize, ModelFile, Target, TextColumn, option
 from ._output import opened
-from ._reader import Batch, Reader
+from ._reader import Batch, Reader, reader_for
 from ._screen import Meter, note
 from ._sources import Source
 
@@ -46,46 +46,28 @@ def inspect(
     With --data, the page also shows accuracy, calibration and confusions on these rows, and which
     of the rows are the strangest and the least certain.
     """
-    columns = {"--text-column": text_column, "--label-column": label_column}
-    columns |= {"--target": target, "--id": id_column}
+    text_flags = {"--text-column": text_column, "--label-column": label_column}
+    table_flags = {"--target": target, "--id": id_column}
     source = Source.of(data or [], format, max_size)
     if data:
         source.check(output, reads=[model])
     else:
-        refuse({"--format": format, **columns}, "goes with --data")
+        refuse({"--format": format} | text_flags | table_flags, "goes with --data")
         Source([], None, max_size).check_output(output, reads=[model])
     classifier = load_any_classifier(model)
     from ..report.inspection import model_page
 
     with catch_warnings():
         filterwarnings("ignore", "X does not have valid feature names")  # they are looked up here
-        checked = _check(_reader(classifier, source, columns), target) if data else None
+        checked = None
+        if data:
+            reader = reader_for(model, classifier, source, text_flags, table_flags)
+            checked = _check(reader, target)
         page = model_page(classifier, model.name, checked)
     with opened(output) as file:
         file.write(page)
     if str(output) != "-":
         note(f"wrote {output}, {len(page.encode()) / 1e6:.1f} MB")
-
-
-def _reader(model: Any, source: Source, columns: dict[str, str | None]) -> Reader:
-    """What reads files for a model of any kind."""
-    from ._documents import Documents
-    from ._tables import Arrays, Tables
-
-    text, label, target, id = columns.values()
-    if _takes_text(model):
-        refuse({"--target": target, "--id": id}, "is for tables, and this is a model of documents")
-        return Documents(source, model, text, label, "name them by --text-column")
-    of_text = {"--text-column": text, "--label-column": label}
-    refuse(of_text, "is for documents, and this is a model of tables")
-    kind = Tables if hasattr(getattr(model, "model_", model), "layout_") else Arrays
-    return kind(source, model, target, id)
-
-
-def _takes_text(model: Any) -> bool:
-    from .. import TextClassifier
-
-    return isinstance(model, TextClassifier) or bool(getattr(model, "text", False))
 
 
 def _check(reader: Reader, target: str | None) -> Checked:
@@ -96,7 +78,7 @@ def _check(reader: Reader, target: str | None) -> Checked:
     known = reader.noun == "document" or bool(target or reader.roles().get("target"))
     labels: LabelsNeeded = "optional" if reader.noun == "document" or not known else "required"
     with Meter() as meter:
-        for batch, log_proba in reader.scored(_AT_ONCE, meter, labels):
+        for batch, log_proba in reader.answered(_AT_ONCE, meter, labels):
             checked.add(batch.labels, log_proba, _density(reader.model, batch), _describe(batch))
     return checked
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import exp
 from pathlib import Path
 from typing import Any
 
@@ -61,10 +60,15 @@ def load_table_model(path: Path) -> Any:
 
 
 def is_table(model: Any) -> bool:
-    """Whether a model is one of tables."""
-    from .. import TableClassifier, TableRegressor
+    """Whether a model takes the rows of tables, or of arrays; others take documents."""
+    from .. import TextClassifier
 
-    return isinstance(model, TableClassifier | TableRegressor)
+    return not (isinstance(model, TextClassifier) or getattr(model, "text", False))
+
+
+def has_columns(model: Any) -> bool:
+    """Whether a model knows the columns of a table, be it fitted already or not."""
+    return not model.__sklearn_is_fitted__() or hasattr(getattr(model, "model_", model), "layout_")
 
 
 def is_regressor(model: Any) -> bool:
@@ -111,15 +115,6 @@ def resumed_columns(path: Path, model: Any, given: dict[str, str | None]) -> dic
                 f"{flag} {name}: {path} has learnt from this column; fit a new model without it"
             )
     return given | known
-
-
-def record_of(names: list[str], row: Any, proba: bool) -> dict[str, Any]:
-    """A prediction as plain data."""
-    best = row.argmax()
-    record: dict[str, Any] = {"label": names[best], "probability": exp(row[best])}
-    if proba:
-        record["probabilities"] = dict(zip(names, map(exp, row), strict=True))
-    return record
 
 
 def class_names(model: Any) -> list[str]:

@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from typing import IO, TYPE_CHECKING, Any
-
-from rich.table import Table
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..exceptions import InputError, OptionError
-from ..io.documents import STDIN, LabelsNeeded
-from ._models import is_regressor
-from ._output import csv_writer
-from ._reader import Batch, Reader
-from ._screen import Meter, Pace, counted, one_line, screen, to_json
+from ..io.documents import STDIN
+from ._models import refuse
+from ._reader import Batch
+from ._screen import counted, one_line, screen, show_parts
 from ._sources import Source
 from ._tables import Tables, need_column
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from ..estimators._explain_numbers import NumberExplanation
     from ..estimators._predicted import PredictedNumbers
     from ..io.file_rows import Rows
     from ..report.evaluation import NumberEvaluation
 
-    Predicted = Iterator[tuple[Batch, PredictedNumbers]]
-
-QUANTILES = (0.05, 0.5, 0.95)
+_QUANTILES = "0.05,0.5,0.95"
 _LOOKED_AT = 2000  # rows, by which a task is told
 _CLASSES = 30  # whole numbers that may still be classes
+_KINDS = {
+    "real": "numbers as answers",
+    "positive": "numbers above 0 as answers, seen as logarithms",
+    "count": "counts as answers, seen as logarithms",
+}
 
 
 def reason_for_numbers(source: Source, target: str, task: str) -> str:
@@ -81,176 +83,120 @@ class NumberTables(Tables):
         if all(label is None for label in labels):
             super().check_first_labels([])
 
-    def predicted(self, size: int, meter: Meter, labels: LabelsNeeded = "optional") -> Predicted:
-        """Batches, and the distributions of their answers."""
-        pace = Pace(meter, f"{self.noun}s", self.noun)
-        for batch in self.batches(size, labels):
-            with batch.translated():
-                found = self.model.predict_dist(batch.X)
-            yield batch, found
-            pace.passed(len(batch))
 
+class Numbers:
+    """What commands ask of a model of numbers; see `Classes`, which says what each is for."""
 
-# --- predict --------------------------------------------------------------------------------------
+    figure = "rmse"
 
+    def __init__(self, model: Any):
+        self.model = model
 
-def write_predictions(
-    file: IO[str], form: str, reader: Reader, size: int, quantiles: Sequence[float], meter: Meter
-) -> None:
-    """Write mean, standard deviation and quantiles of each row."""
-    assert isinstance(reader, NumberTables)
-    names = [f"{q:g}" for q in quantiles]
-    writer = csv_writer(file, "\t" if form == "tsv" else ",") if form in ("csv", "tsv") else None
-    table, header = Table(), False
-    for batch, found in reader.predicted(size, meter):
-        columns = [found.mean, found.std, *(found.quantile(q) for q in quantiles)]
-        rows = zip(batch.names, *(column.tolist() for column in columns), strict=True)
-        if not header:
-            titles = [batch.key, "mean", "std", *names]
-            if writer:
-                writer.writerow(titles)
-            for title in titles:
-                table.add_column(one_line(title), justify="left" if title == batch.key else "right")
-            header = True
-        for i, (name, mean, std, *ends) in enumerate(rows):
-            shown = [f"{value:.6g}" for value in (mean, std, *ends)]
-            if writer:
-                writer.writerow([name, *shown])
-            elif form == "jsonl":
-                record = {
-                    "mean": mean,
-                    "std": std,
-                    "quantiles": dict(zip(names, ends, strict=True)),
-                }
-                file.write(to_json(batch.identity(i) | record) + "\n")
-            elif form == "lines":
-                file.write("\t".join(shown) + "\n")
-            else:
-                table.add_row(one_line(str(name)), *(f"{v:.4g}" for v in (mean, std, *ends)))
-        file.flush()
-    if form == "table":
-        screen(file).print(table)
+    def refuse(self, path: Any, of_classes: dict[str, Any], of_numbers: dict[str, Any]) -> None:
+        refuse(of_classes, "is for classes, and this model tells numbers: leave it out")
 
+    def ask(self, X: Any) -> PredictedNumbers:
+        return self.model.predict_dist(X)
 
-def quantiles_of(text: str | None) -> tuple[float, ...]:
-    """The quantiles of an option, as 0.05,0.5,0.95."""
-    if text is None:
-        return QUANTILES
-    found = tuple(number_of(each) or 0.0 for each in text.split(","))
-    if not all(0.0 < q < 1.0 for q in found):
-        raise OptionError(f"--quantiles {text}: expected numbers between 0 and 1, as 0.05,0.5,0.95")
-    return found
+    # --- predict ----------------------------------------------------------------------------------
 
+    def prepare(self, proba: bool, quantiles: str | None) -> None:
+        text = quantiles or _QUANTILES
+        self.quantiles = [number_of(each) or 0.0 for each in text.split(",")]
+        if not all(0.0 < q < 1.0 for q in self.quantiles):
+            raise OptionError(
+                f"--quantiles {text}: expected numbers between 0 and 1, as {_QUANTILES}"
+            )
+        self.titles = self.heads = ["mean", "std", *(f"{q:g}" for q in self.quantiles)]
+        self.words: list[str] = []
 
-# --- evaluate -------------------------------------------------------------------------------------
+    def rows(self, found: PredictedNumbers) -> Iterable[tuple[float, ...]]:
+        columns = [found.mean, found.std, *(found.quantile(q) for q in self.quantiles)]
+        return zip(*(column.tolist() for column in columns), strict=True)
 
+    def cells(self, row: Sequence[float]) -> list[str]:
+        return [f"{value:.6g}" for value in row]
 
-def evaluated(reader: Reader, size: int) -> NumberEvaluation:
-    """How good the model of a reader is on what it reads."""
-    from ..report.evaluation import NumberEvaluation
+    def line(self, row: Sequence[float]) -> str:
+        return "\t".join(self.cells(row))
 
-    assert isinstance(reader, NumberTables)
-    result = NumberEvaluation(reader.noun)
-    with Meter() as meter:
-        for batch, found in reader.predicted(size, meter, "required"):
-            result.add(batch.labels, found)
-    return result
+    def record(self, row: Sequence[float]) -> dict[str, Any]:
+        mean, std, *ends = row
+        named = dict(zip(self.titles[2:], ends, strict=True))
+        return {"mean": mean, "std": std, "quantiles": named}
 
+    def shown(self, row: Sequence[float]) -> list[str]:
+        return [f"{value:.4g}" for value in row]
 
-def cross_validated(
-    reader: Reader, new: Callable[..., Any], n: int
-) -> tuple[NumberEvaluation, list[float]]:
-    """How good models are on rows that they were not trained on, and the RMSE of each."""
-    import numpy as np
-    from sklearn.model_selection import KFold
+    # --- evaluate ---------------------------------------------------------------------------------
 
-    from ..report.evaluation import NumberEvaluation
+    def evaluation(self, noun: str, y: Any = None) -> NumberEvaluation:
+        from ..report.evaluation import NumberEvaluation
 
-    with Meter(lines=True) as meter:
-        data = reader.whole(meter)
-        known = np.flatnonzero([label is not None for label in data.y])
-        if len(known) < n:
-            raise InputError(f"--cv {n}: {counted(len(known), 'row')} with a number; use less")
-        y = np.array([data.y[row] for row in known])
-        result, parts = NumberEvaluation(reader.noun), []
-        result.unlabelled = data.n - len(known)
-        cuts = KFold(n, shuffle=True, random_state=new().random_state)
-        for fold, (train, held) in enumerate(cuts.split(y), 1):
-            meter.tell(f"part {fold} of {n}")
-            model = new()
-            with reader.warnings.translated(), data.translated(known[train]):
-                model.fit(data.X[known[train]], y[train])
-            with reader.warnings.translated(), data.translated(known[held]):
-                found = model.predict_dist(data.X[known[held]])
-            part = NumberEvaluation(reader.noun)
-            for each in (result, part):
-                each.add(y[held].tolist(), found)
-            parts.append(part.rmse)
-    return result, parts
+        return NumberEvaluation(noun)
 
+    def judge(self, result: NumberEvaluation, labels: Sequence[Any], found: Any) -> None:
+        result.add(labels, found)
 
-def show_evaluation(result: NumberEvaluation, parts: list[float]) -> None:
-    console = screen()
-    r2 = "-" if result.r2 is None else f"{result.r2:.4f}"
-    console.print(
-        f"RMSE {result.rmse:.6g}  R2 {r2}  mean absolute error {result.mae:.6g}  "
-        f"log density {result.log_density:.4f}  within the 90 % interval {result.coverage:.1%}  "
-        f"{result.noun}s {result.documents:,}",
-        soft_wrap=True,
-    )
-    if parts:
-        message = " ".join(f"{rmse:.6g}" for rmse in parts)
-        console.print(f"RMSE of each part {message}", soft_wrap=True)
-    if result.unlabelled:
-        noun = counted(result.unlabelled, result.noun)
-        console.print(f"skipped: {noun} without a number", soft_wrap=True)
+    def folds(self, y: np.ndarray, n: int, seed: int) -> Iterable[tuple[np.ndarray, np.ndarray]]:
+        from sklearn.model_selection import KFold
 
+        if len(y) < n:
+            raise InputError(f"--cv {n}: {counted(len(y), 'row')} with a number; use less")
+        return KFold(n, shuffle=True, random_state=seed).split(y)
 
-# --- explain --------------------------------------------------------------------------------------
+    def show_evaluation(self, result: NumberEvaluation, parts: list[float]) -> None:
+        r2 = "-" if result.r2 is None else f"{result.r2:.4f}"
+        lines = [
+            f"RMSE {result.rmse:.6g}  R2 {r2}  mean absolute error {result.mae:.6g}  "
+            f"log density {result.log_density:.4f}  within the 90 % interval "
+            f"{result.coverage:.1%}  {result.noun}s {result.documents:,}"
+        ]
+        if parts:
+            lines.append("RMSE of each part " + " ".join(f"{rmse:.6g}" for rmse in parts))
+        if result.unlabelled:
+            lines.append(f"skipped: {counted(result.unlabelled, result.noun)} without a number")
+        screen().print("\n".join(lines), soft_wrap=True)
 
+    # --- explain ----------------------------------------------------------------------------------
 
-def record_of_numbers(
-    explanation: NumberExplanation, batch: Batch, i: int, top: int
-) -> dict[str, Any]:
-    """An explanation as plain data."""
-    cells = batch.cells(i) or {}
-    parts = [(name, float(part)) for name, part in explanation.largest() if part]
-    shown = [[name, cells.get(str(name)), part] for name, part in parts[:top]]
-    return batch.identity(i) | {
-        "prediction": float(explanation.prediction),
-        "std": float(explanation.std),
-        "start": float(explanation.base),
-        "columns": shown,
-        "other_columns": float(sum(part for _, part in parts[top:])),
-        "std_if_known": {str(n): float(std) for n, std in explanation.if_known.items()},
-    }
+    def explained(
+        self, found: NumberExplanation, batch: Batch, i: int, label: Any, against: Any, top: int
+    ) -> dict[str, Any]:
+        cells = batch.cells(i) or {}
+        parts = [(name, float(part)) for name, part in found.largest() if part]
+        return batch.identity(i) | {
+            "prediction": float(found.prediction),
+            "std": float(found.std),
+            "start": float(found.base),
+            "columns": [[name, cells.get(str(name)), part] for name, part in parts[:top]],
+            "other_columns": float(sum(part for _, part in parts[top:])),
+            "std_if_known": {str(name): float(std) for name, std in found.if_known.items()},
+        }
 
+    def show_explanation(self, record: dict[str, Any], batch: Batch, i: int) -> None:
+        rows = [
+            (f"{name} = {'missing' if cell is None else cell}", f"{part:+.4g}")
+            for name, cell, part in record["columns"]
+        ]
+        if record["other_columns"]:
+            rows.append(("(other columns)", f"{record['other_columns']:+.4g}"))
+        rows.append(("(before any column)", f"{record['start']:+.4g}"))
+        title = "prediction {prediction:.5g}, standard deviation {std:.4g}".format(**record)
+        total = f"{record['prediction']:.5g}"
+        show_parts(batch.titled(i, title), "column", "moves the mean by", rows, total)
+        for name, std in sorted(record["std_if_known"].items(), key=lambda pair: pair[1]):
+            message = f"standard deviation if {name} was known: {std:.4g}"
+            screen().print(one_line(message), soft_wrap=True)
 
-def show_numbers(record: dict[str, Any], batch: Batch, i: int) -> None:
-    """An explanation as a table."""
-    title = "prediction {prediction:.5g}, standard deviation {std:.4g}".format(**record)
-    for key, name in batch.identity(i).items():
-        title = f"{key} {name}: {title}"
-    table = Table("column")
-    table.add_column("moves the mean by", justify="right")
-    for name, cell, part in record["columns"]:
-        shown = f"{name} = {'missing' if cell is None else cell}"
-        table.add_row(one_line(shown), f"{part:+.4g}")
-    if record["other_columns"]:
-        table.add_row("(other columns)", f"{record['other_columns']:+.4g}")
-    table.add_row("(before any column)", f"{record['start']:+.4g}")
-    table.add_section()
-    table.add_row("sum", f"{record['prediction']:.5g}")
-    console = screen()
-    console.print(one_line(title), soft_wrap=True)
-    console.print(table)
-    for name, std in sorted(record["std_if_known"].items(), key=lambda pair: pair[1]):
-        message = f"standard deviation if {name} was known: {std:.4g}"
-        console.print(one_line(message), soft_wrap=True)
+    # --- fit and sample ---------------------------------------------------------------------------
 
+    def hits(self, batch: Batch) -> list[bool]:
+        return []
 
-def refuse_classes(model: Any, options: dict[str, Any]) -> None:
-    """Refuse options that are about classes, where the answers are numbers."""
-    for flag, value in options.items():
-        if value is not None and is_regressor(model):
-            raise OptionError(f"{flag} is for classes, and this model tells numbers: leave it out")
+    def summary(self) -> str:
+        return _KINDS[self.model.target_]
+
+    def draw(self, n: int, seed: int, label: str | None, given: dict[str, Any]) -> tuple[Any, list]:
+        X, answers = self.model.sample(n, seed, given=given)
+        return X, answers.tolist()

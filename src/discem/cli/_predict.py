@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from math import exp
-from typing import IO, TYPE_CHECKING, Annotated
+from typing import IO, Annotated, Any
 
 from rich.table import Table
 
 from ..exceptions import OptionError
 from ..io.documents import LabelsNeeded
-from ._models import check_options, class_names, is_regressor, load_model, record_of, refuse
+from ._models import load_model
 from ._options import (
     BatchSize,
     Data,
@@ -27,14 +26,11 @@ from ._options import (
     option,
 )
 from ._output import csv_writer, form_of, opened
-from ._reader import Batch, reader_of
+from ._reader import Batch, reader_for
 from ._screen import Meter, one_line, screen, to_json
 from ._sources import Source
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    Scored = Iterator[tuple[Batch, np.ndarray]]
+Answered = Iterator[tuple[Batch, Any]]
 
 _FRAME = 10  # lines and blanks around three columns
 _LEAST_TEXT = 20
@@ -83,73 +79,58 @@ def predict(
     source = Source.of(data, format, max_size)
     source.check(output, reads=[model])
     classifier = load_model(model)
-    text_flags = {"--text-column": text_column, "--label-column": label_column}
+    text_flags: dict[str, Any] = {"--text-column": text_column, "--label-column": label_column}
+    text_flags |= {"--no-labels": no_labels or None}
     table_flags = {"--id": id_column}
-    check_options(model, classifier, text_flags | {"--no-labels": no_labels or None}, table_flags)
-    hint = f"{model} is a model of documents, not of tables"
-    reader = reader_of(classifier, source, text_flags | table_flags, hint)
+    reader = reader_for(model, classifier, source, text_flags, table_flags)
     form = form_of(output, as_json, table, reader.in_files)
-    if is_regressor(classifier):
-        from ._numbers import quantiles_of, refuse_classes, write_predictions
-
-        refuse_classes(classifier, {"--proba": proba or None})
-        asked = quantiles_of(quantiles)
-        with opened(output) as file, Meter(bar=not file.isatty()) as meter:
-            write_predictions(file, form, reader, batch_size, asked, meter)
-        return
-    refuse({"--quantiles": quantiles}, f"is for numbers, and {model} tells classes")
-    names = class_names(classifier)
+    answers = reader.answers
+    answers.refuse(model, {"--proba": proba or None}, {"--quantiles": quantiles})
+    answers.prepare(proba, quantiles)
     labels: LabelsNeeded = "ignored" if no_labels else "optional"
     with opened(output) as file, Meter(bar=not file.isatty()) as meter:
-        _WRITERS[form](file, names, reader.scored(batch_size, meter, labels), proba)
+        _WRITERS[form](file, answers, reader.answered(batch_size, meter, labels))
 
 
-def _write_lines(file: IO[str], names: list[str], scored: Scored, proba: bool) -> None:
-    lines = [one_line(name) for name in names]
-    for _, log_proba in scored:
-        for row in log_proba:
-            best = row.argmax()
-            share = f"\t{exp(row[best]):.4f}" if proba else ""
-            file.write(f"{lines[best]}{share}\n")
+def _write_lines(file: IO[str], answers: Any, answered: Answered) -> None:
+    for _, found in answered:
+        for row in answers.rows(found):
+            file.write(answers.line(row) + "\n")
         file.flush()  # whoever reads along a pipe need not wait
 
 
-def _write_json(file: IO[str], names: list[str], scored: Scored, proba: bool) -> None:
-    for batch, log_proba in scored:
-        for i, row in enumerate(log_proba):
-            file.write(to_json(batch.identity(i) | record_of(names, row, proba)) + "\n")
+def _write_json(file: IO[str], answers: Any, answered: Answered) -> None:
+    for batch, found in answered:
+        for i, row in enumerate(answers.rows(found)):
+            file.write(to_json(batch.identity(i) | answers.record(row)) + "\n")
         file.flush()
 
 
-def _write_csv(
-    file: IO[str], names: list[str], scored: Scored, proba: bool, delimiter: str = ","
-) -> None:
+def _write_csv(file: IO[str], answers: Any, answered: Answered, delimiter: str = ",") -> None:
     writer, header = csv_writer(file, delimiter), False
-    for batch, log_proba in scored:
+    for batch, found in answered:
         if not header:
-            columns = [f"p({name})" for name in names] if proba else []
-            writer.writerow([batch.key, "label", *columns])
+            writer.writerow([batch.key, *answers.titles])
             header = True
-        for name, row in zip(batch.names, log_proba, strict=True):
-            shares = [f"{exp(value):.6g}" for value in row] if proba else []
-            writer.writerow([name, names[row.argmax()], *shares])
+        for name, row in zip(batch.names, answers.rows(found), strict=True):
+            writer.writerow([name, *answers.cells(row)])
         file.flush()
 
 
-def _write_table(file: IO[str], names: list[str], scored: Scored, proba: bool) -> None:
+def _write_table(file: IO[str], answers: Any, answered: Answered) -> None:
     """For people: what names a row comes first, and the beginning of a text last."""
     console, table, turn = screen(file), Table(), 0
-    room = max(console.width - max(map(len, names)) - len("probability") - _FRAME, _LEAST_TEXT)
-    for batch, log_proba in scored:
+    taken = max(map(len, answers.words), default=0) + len("probability") + _FRAME
+    room = max(console.width - taken, _LEAST_TEXT)
+    for batch, found in answered:
         if not table.columns:
             turn = 0 if batch.identity(0) else 1
-            columns = [one_line(batch.key), "class", "probability"]
+            columns = [one_line(batch.key), *answers.heads]
             for name in columns[turn:] + columns[:turn]:
-                table.add_column(name, justify="right" if name == columns[2] else "left")
-        for name, row in zip(batch.names, log_proba, strict=True):
-            best = row.argmax()
-            shown = "" if name is None else one_line(str(name)[:room])
-            cells = [shown, one_line(names[best]), f"{exp(row[best]):.4f}"]
+                left = name in (columns[0], "class")
+                table.add_column(name, justify="left" if left else "right")
+        for name, row in zip(batch.names, answers.rows(found), strict=True):
+            cells = ["" if name is None else one_line(str(name)[:room]), *answers.shown(row)]
             table.add_row(*cells[turn:], *cells[:turn])
     console.print(table)
 

@@ -1,7 +1,8 @@
 """What commands read, as a model takes it: documents, or the rows of a table.
 
 The commands know `Reader` and `Batch` only. What differs between text and tables is in
-`_documents.py` and `_tables.py`.
+`_documents.py` and `_tables.py`; what differs between answers that are classes and numbers, in
+`_classes.py` and `_numbers.py`.
 """
 
 from __future__ import annotations
@@ -14,13 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..exceptions import InputError
 from ..io.documents import LabelsNeeded
-from ._models import is_regressor, is_table
+from ._models import check_options, has_columns, is_regressor, is_table
 from ._screen import Meter, Pace, Warnings, counted, note
 from ._sources import Source
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ..io.seen import Trail
 
 
@@ -51,6 +50,12 @@ class Batch(ABC):
         """What names one of them in a record; nothing names a document."""
         return {}
 
+    def titled(self, i: int, title: str) -> str:
+        """A title, after what names the row."""
+        for key, name in self.identity(i).items():
+            title = f"{key} {name}: {title}"
+        return title
+
     def cells(self, i: int) -> dict[str, Any] | None:
         """The cells of a row; a document has none."""
         return None
@@ -78,7 +83,7 @@ class Reader(ABC):
     in_files: str  # the format of predictions
 
     def __init__(self, source: Source, model: Any):
-        self.source, self.model = source, model
+        self.source, self.model, self.answers = source, model, answers_of(model)
         self.warnings = Warnings(self.noun)
         self.trail: Trail | None = None  # of a stream, which learns no row twice
 
@@ -112,15 +117,15 @@ class Reader(ABC):
     def learnt(self) -> int:
         """How many documents or rows the model has learnt from a stream."""
 
-    def scored(
+    def answered(
         self, size: int, meter: Meter, labels: LabelsNeeded = "optional"
-    ) -> Iterator[tuple[Batch, np.ndarray]]:
-        """Batches, and ``ln p(y | x)`` of each document or row."""
+    ) -> Iterator[tuple[Batch, Any]]:
+        """Batches, and what the model says of them."""
         pace = Pace(meter, f"{self.noun}s", self.noun)
         for batch in self.batches(size, labels):
             with batch.translated():
-                log_proba = self.model.predict_log_proba(batch.X)
-            yield batch, log_proba
+                found = self.answers.ask(batch.X)
+            yield batch, found
             pace.passed(len(batch))
 
     def check_labels(self, labels: Counter[Any]) -> None:
@@ -143,6 +148,14 @@ class Reader(ABC):
             )
 
 
+def answers_of(model: Any) -> Any:
+    """What commands ask of a model of classes, or of numbers: `Classes` or `Numbers`."""
+    from ._classes import Classes
+    from ._numbers import Numbers
+
+    return Numbers(model) if is_regressor(model) else Classes(model)
+
+
 def reader_of(model: Any, source: Source, columns: dict[str, str | None], hint: str) -> Reader:
     """A reader of documents or of tables, whichever the model takes.
 
@@ -151,11 +164,19 @@ def reader_of(model: Any, source: Source, columns: dict[str, str | None], hint: 
     """
     from ._documents import Documents
     from ._numbers import NumberTables
-    from ._tables import Tables
+    from ._tables import Arrays, Tables
 
-    if is_regressor(model):
-        return NumberTables(source, model, columns.get("--target"), columns.get("--id"))
-    if is_table(model):
-        return Tables(source, model, columns.get("--target"), columns.get("--id"))
-    names = columns.get("--text-column"), columns.get("--label-column")
-    return Documents(source, model, *names, hint)
+    if not is_table(model):
+        names = columns.get("--text-column"), columns.get("--label-column")
+        return Documents(source, model, *names, hint)
+    kind = NumberTables if is_regressor(model) else Tables if has_columns(model) else Arrays
+    return kind(source, model, columns.get("--target"), columns.get("--id"))
+
+
+def reader_for(
+    path: Any, model: Any, source: Source, of_text: dict[str, Any], of_tables: dict[str, Any]
+) -> Reader:
+    """A reader for the model of a file; options must be those of what it takes."""
+    check_options(path, model, of_text, of_tables)
+    hint = f"{path} is a model of documents, not of tables"
+    return reader_of(model, source, of_text | of_tables, hint)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from ..exceptions import OptionError
-from ._models import class_names, find_class, is_regressor, load_table_model
+from ._models import load_table_model
 from ._options import ModelFile, OutputFile, Seed, option
 from ._output import records
+from ._reader import answers_of
 from ._sources import Source
 
 
@@ -29,16 +30,9 @@ def sample(
     Source([], None, 0).check(output, reads=[model])
     classifier = load_table_model(model)
     fixed = _cells(classifier, given or [])
-    if is_regressor(classifier):
-        if label is not None:
-            raise OptionError("--label is for classes, and this model tells numbers: leave it out")
-        X, answers = classifier.sample(n, seed, given=fixed)
-        drawn = answers.tolist()
-    else:
-        y = None if label is None else find_class(classifier, label)
-        X, labels = classifier.sample(n, seed, y=y, given=fixed)
-        names, classes = class_names(classifier), classifier.classes_.tolist()
-        drawn = [names[classes.index(each)] for each in labels.tolist()]
+    answers = answers_of(classifier)
+    answers.refuse(model, {"--label": label}, {})
+    X, drawn = answers.draw(n, seed, label, fixed)
 
     from ._cells import as_written, records_of, tidied
 

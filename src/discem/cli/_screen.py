@@ -13,6 +13,7 @@ from typing import Any
 
 from rich import progress as bars
 from rich.console import Console
+from rich.table import Table
 
 from ..exceptions import SortedStreamWarning
 
@@ -52,6 +53,22 @@ def to_json(record: dict[str, Any]) -> str:
     """One JSON line; a label of a model from elsewhere may hold what UTF-8 cannot."""
     text = json.dumps(record, ensure_ascii=False)
     return _SURROGATES.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def show_parts(
+    title: str, part: str, figure: str, rows: list[tuple[str, str]], total: str = ""
+) -> None:
+    """Print what each part adds, and their sum."""
+    table = Table(part)
+    table.add_column(figure, justify="right")
+    for name, value in rows:
+        table.add_row(one_line(name), value)
+    if total:
+        table.add_section()
+        table.add_row("sum", total)
+    console = screen()
+    console.print(one_line(title), soft_wrap=True)
+    console.print(table)
 
 
 def plain_cell(cell: Any) -> Any:

@@ -11,7 +11,6 @@ from rich.table import Table
 
 from ..exceptions import DiscemError, EngineError, InputError
 from ._interrupts import Interrupts, Stopped
-from ._models import is_regressor
 from ._reader import Batch, Reader
 from ._screen import Meter, Pace, counted, one_line, screen
 
@@ -26,11 +25,6 @@ _CHOSEN = {
     "prior_strength": "prior strength",
     "temperature": "temperature",
     "epochs": "epochs",
-}
-_KINDS = {
-    "real": "numbers as answers",
-    "positive": "numbers above 0 as answers, seen as logarithms",
-    "count": "counts as answers, seen as logarithms",
 }
 
 
@@ -147,7 +141,7 @@ def train_on_stream(job: Job, size: int, save_every: int) -> str:
     """Train on one batch after the other; tell what was learnt."""
     model, reader = job.model, job.reader
     resumed = model.__sklearn_is_fitted__()
-    progress = _Progress(model)
+    progress = _Progress(reader)
 
     def teach(batch: Batch) -> float | None:
         if model.__sklearn_is_fitted__():
@@ -170,22 +164,20 @@ class _Progress:
     A model of text counts this itself, over all streams that it has learnt from.
     """
 
-    def __init__(self, model: Any):
-        counted_there = hasattr(type(model), "progressive_accuracy_")
-        self.model, self.counts = model, not counted_there and not is_regressor(model)
+    def __init__(self, reader: Reader):
+        self.model, self.answers = reader.model, reader.answers
+        self.counts = not hasattr(type(reader.model), "progressive_accuracy_")
         self.right = self.labelled = 0
 
     def add(self, batch: Batch) -> None:
         if self.counts:
-            found = map(str, self.model.predict(batch.X).tolist())
-            pairs = zip(found, batch.labels, strict=True)
-            right = [one == label for one, label in pairs if label is not None]
-            self.right, self.labelled = self.right + sum(right), self.labelled + len(right)
+            hits = self.answers.hits(batch)
+            self.right, self.labelled = self.right + sum(hits), self.labelled + len(hits)
 
     @property
     def accuracy(self) -> float | None:
         if not self.counts:
-            return getattr(self.model, "progressive_accuracy_", None)
+            return getattr(self.model, "progressive_accuracy_", None)  # of labelled rows
         return self.right / self.labelled if self.labelled else None
 
 
@@ -224,7 +216,4 @@ def _chosen(model: Any) -> str:
 
 
 def _counts(job: Job, count: int) -> str:
-    if is_regressor(job.model):
-        (kind,) = [job.model.target_]
-        return f"{counted(count, job.reader.noun)}, {_KINDS[kind]}"
-    return f"{counted(count, job.reader.noun)}, {counted(len(job.model.classes_), 'class')}"
+    return f"{counted(count, job.reader.noun)}, {job.reader.answers.summary()}"

@@ -134,20 +134,21 @@ def test_hidden_numbers_are_integrated_over():
     known = {"b": 0.7, "k": "y", "c": 2}
     full = Encoded.read(layout.named_by_keys(), [known | {"a": a} for a in grid])
     state = model.learner_.model
-    answer = model.answers(full)
+    answer = model.answers(full.view())
     empty = Rows((*full.view().parts, dense_rows(np.full((len(grid), 1), np.nan))))
     joint = state.classes_alone.joint(state.read(empty)[:-1])
     weight = np.exp(joint - joint.max())  # p(a, rest, component)
     inside = (grid > state.answer.fixed["low"][1]) & (grid < state.answer.fixed["high"][1])
     assert weight[~inside].sum() < 0.2 * weight.sum()  # planes go on beyond what was seen
     shares, means, variances = (
-        part[..., 0, :] for part in model.answers(Encoded.read(layout.named_by_keys(), [known]))
+        part[..., 0, :]
+        for part in model.answers(Encoded.read(layout.named_by_keys(), [known]).view())
     )
     unclipped = state.answer._replace(
         fixed=state.answer.fixed | {"low": np.full(7, -1e9), "high": np.full(7, 1e9)}
     )
     model.learner_.restart(state._replace(blocks=(*state.blocks[:-1], unclipped)))
-    answer = model.answers(full)
+    answer = model.answers(full.view())
     points = np.linspace(-6.0, 9.0, 40)
     brute = [
         (weight * stats.norm.pdf(at, answer.means[0], np.sqrt(answer.variances[0]))).sum()
@@ -198,7 +199,10 @@ def test_hidden_cells_are_summed_over(kind):
     model.learner_.restart(state._replace(blocks=(*state.blocks[:-1], answer)))
     told = [{"b": 0.4, "h": cell} for cell in CELLS[kind].tolist()]
     full = Encoded.read(layout, told)
-    each, lacking = model.answers(full), model.answers(Encoded.read(layout, [{"b": 0.4}]))
+    each, lacking = (
+        model.answers(full.view()),
+        model.answers(Encoded.read(layout, [{"b": 0.4}]).view()),
+    )
     alone = model.learner_.model.classes_alone
     joint = alone.joint(alone.read(full.view()))
     weight = np.exp(joint - joint.max())
@@ -215,7 +219,7 @@ def test_one_component_is_a_ridge_regression():
     X = rng.normal(size=(400, 3))
     y = X @ [1.0, -2.0, 0.5] + 3.0 + 0.1 * rng.normal(size=400)
     encoded = Encoded.read(Layout.learn(X), X)
-    found = begin(encoded, y[:, None], size=1).answers(encoded)
+    found = begin(encoded, y[:, None], size=1).answers(encoded.view())
     np.testing.assert_allclose(found.means[0, :, 0], X @ [1.0, -2.0, 0.5] + 3.0, atol=0.05)
     assert found.variances[0, 0, 0] == pytest.approx(0.01, rel=0.2)
 

@@ -39,7 +39,7 @@ from ._options import (
     check_words,
     with_options,
 )
-from ._pieces import Pieces, spreads
+from ._pieces import rows_of, spreads
 from ._tables import Encoded
 from ._threads import lent, writes
 from ._types import (
@@ -179,7 +179,7 @@ class GenerativeClassifier(Kept, BaseEstimator):
             was.
         """
         self._check_options()
-        batch = self._check_rows(X, y, sample_weight)
+        batch = self._read_rows(rows_of(X, y, sample_weight))
         loss = self._known_loss()
         if len(batch.classes) < 2 and not isinstance(loss, NLL):
             raise InputError(
@@ -202,14 +202,9 @@ class GenerativeClassifier(Kept, BaseEstimator):
         self._finish(batch, rng)
         return self
 
-    def _check_rows(self, X, y, sample_weight) -> Batch:
+    def _read_rows(self, rows: Any) -> Batch:
         """The rows of a fit, which may be on workers: then the batch is a sample of them."""
-        if isinstance(X, Pieces):
-            return self._read_pieces(X)
-        return self._check_data(X, y, sample_weight, fresh=True)
-
-    def _read_pieces(self, pieces: Pieces) -> Batch:
-        return pieces.batch(self)
+        return rows.batch(self)
 
     @contextmanager
     def _run_by(self, batch: Batch, data: Data, rows, unit: float) -> Iterator[Shards | None]:

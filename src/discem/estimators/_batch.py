@@ -16,7 +16,7 @@ from . import _input
 from ._by_label import class_weights
 from ._joint import Joint
 from ._pieces import CheckedPieces
-from ._tables import width
+from ._tables import layout_of, width
 
 
 class Batch(NamedTuple):
@@ -38,7 +38,7 @@ class Batch(NamedTuple):
     @property
     def layout(self) -> Any:
         """What the columns are, of a table that was read by its columns; None of other rows."""
-        return getattr(self.X, "layout", None)
+        return layout_of(self.X)
 
     @property
     def width(self) -> Any:

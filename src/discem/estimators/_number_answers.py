@@ -203,10 +203,7 @@ class NumberAnswers(RegressorMixin, TablePreset):
         check_is_fitted(self)
         members = self._fitted.members
         pairs = zip(members, read_for(members, X), strict=True)
-        return [
-            (own if isinstance(own, Encoded) else Encoded.read(model.layout_, own)).view()
-            for (model, _), own in pairs
-        ]
+        return [Encoded.read(model.layout_, own).view() for (model, _), own in pairs]
 
     def _asked(self, X: Any, ask: Callable[[PredictedNumbers], np.ndarray]) -> np.ndarray:
         """What is asked of the distributions of rows, some rows at a time."""

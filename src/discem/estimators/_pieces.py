@@ -65,6 +65,11 @@ def _seed(random_state: Any) -> int:
     return int(deepcopy(check_random_state(random_state)).randint(_SEED))
 
 
+def rows_of(X: Any, y: Any, sample_weight: Any) -> Any:
+    """The rows that a fit is given: a `Piece`, or `Pieces` on workers."""
+    return X if isinstance(X, Pieces) else Piece(X, y, sample_weight)
+
+
 class Pieces:
     """Rows on workers, by partition, and a sample of them that is here.
 
@@ -81,6 +86,8 @@ class Pieces:
     places : list of arrays
         Which rows of each partition are in the sample.
     """
+
+    on_workers = True
 
     def __init__(self, session: Session, futures, numbers, sizes, sample: Piece, places):
         self.session, self.futures, self.numbers = session, futures, numbers

@@ -104,9 +104,8 @@ class PlanesModel:
     def _hider(self) -> Hider:
         return Hider(self.layout_, self.hide)
 
-    def answers(self, table: Encoded | Rows, device: Any = None) -> Normals:
+    def answers(self, rows: Rows, device: Any = None) -> Normals:
         """What it says of rows."""
-        rows = table.view() if isinstance(table, Encoded) else table
         model: Regression = self.learner_.model
         nothing = np.full((rows.n_rows, len(model.answer.mass)), np.nan)
         rows = Rows((*rows.parts[: len(self.layout_.parts)], dense_rows(nothing)))

@@ -18,7 +18,7 @@ from .._kinds import savable
 from ..exceptions import EngineError
 from ..io.doubts import warn_of_doubts
 from ..io.seen import Seen
-from ..io.tables import Layout, check_table
+from ..io.tables import check_table
 from ..progress import Lines
 from . import _input
 from ._answers import DensityAnswers
@@ -28,11 +28,11 @@ from ._choice import Candidates, Choice, Chooser, Options, Result
 from ._explain import Importance
 from ._folds import Split, check_cv, splits
 from ._options import check_common_options, check_whole, check_words, of
-from ._pieces import Pieces
+from ._pieces import rows_of
 from ._preset import Preset
 from ._shift import Scaling
 from ._strange import Usual
-from ._tables import Encoded, Hider, layout_of
+from ._tables import Encoded, Hider, learn_layout
 from .mixture import MixtureClassifier
 
 TRIED = 6000  # rows that options are chosen on
@@ -123,31 +123,31 @@ class TablePreset(DensityAnswers, Preset):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Choose options, train the members, and let a density stand beside them."""
         self._check_options()
-        pieces = X if isinstance(X, Pieces) else None
-        if pieces is not None:  # a sample is what is seen of them
-            check_cv(self.cv, sampled=True)
-            X, y, sample_weight = pieces.sample
-        table = check_table(X)
-        families = self.families
-        layout = Layout.learn(table, families) if pieces is None else layout_of(pieces, families)
+        given = rows_of(X, y, sample_weight)
+        check_cv(self.cv, sampled=given.on_workers)
+        X, y, sample_weight = given.sample  # which is what is seen of rows on workers
+        table, families = check_table(X), self.families
+        layout = learn_layout(table, given, families)
         warn_of_doubts(table, layout)
         readings = Readings(table, families, layout)
         readings.of(DEFAULTS).check_varied()
-        pieces = self._to_train_on(pieces)
+        given = self._to_train_on(given)
         y = self._read_answers(y, table.n_rows)
         weights = _input.check_weights(sample_weight, np.empty((table.n_rows, 0)))
         rng = check_random_state(self.random_state)
         seed = int(rng.randint(2**31 - 1))
         with self._beginning(self._new_fitted(y)):
-            wanted = self._choose(readings, y, weights, seed, rng, pieces is not None)
+            wanted = self._choose(readings, y, weights, seed, rng, given.on_workers)
 
-            def rows_of(options: Options) -> Any:
+            def rows_to_train(options: Options) -> Any:
                 own = readings.of(options)
-                return own if pieces is None else pieces.map(partial(Encoded.read, own.layout))
+                return given.map(partial(Encoded.read, own.layout)) if given.on_workers else own
 
-            self._fit_members(wanted, rows_of, y, weights, seed)
+            self._fit_members(wanted, rows_to_train, y, weights, seed)
             if self.density is not False:
-                self._fit_density(rows_of(DEFAULTS), readings.of(DEFAULTS), y, weights, seed)
+                rows = rows_to_train(DEFAULTS)
+                n_rows = given.n_rows if given.on_workers else table.n_rows
+                self._fit_density(rows, n_rows, readings.of(DEFAULTS), y, weights, seed)
             self._look_back(readings, y, weights, seed)
         self.chosen_["epochs"] = self._fitted.model.n_iter_
 
@@ -159,9 +159,9 @@ class TablePreset(DensityAnswers, Preset):
         """What is known of the answers of all rows."""
         raise NotImplementedError
 
-    def _to_train_on(self, pieces: Pieces | None) -> Pieces | None:
-        """Rows on workers to train on there; None where it is done here, on what is here."""
-        return pieces
+    def _to_train_on(self, given: Any) -> Any:
+        """The rows to train on: those on workers are learnt there, or the sample is learnt here."""
+        return given
 
     def _choose(self, readings: Readings, y, weights, seed: int, rng, on_workers: bool) -> list:
         """Settle what is left at "auto"; say which models to train on all rows."""
@@ -284,14 +284,15 @@ class TablePreset(DensityAnswers, Preset):
             verbose=max(self.verbose - 1, 0),
         )  # fmt: skip
 
-    def _fit_density(self, rows: Any, sample: Encoded, y: Any, weights, seed: int) -> None:
+    def _fit_density(
+        self, rows: Any, n_rows: int, sample: Encoded, y: Any, weights, seed: int
+    ) -> None:
         """Let a generative model stand beside the others: more components than to answer."""
         Lines(self.verbose).say("density: a generative model of the same rows")
         classes, counts = self._class_counts(weights)
         most = sizes_of_density(counts)
         full = most.sum() * len(sample.layout.numbers) ** 2 <= _LARGEST
         sizes = dict(zip(classes, most.tolist(), strict=True))
-        n_rows = rows.n_rows if isinstance(rows, Pieces) else len(weights)
         passes = min(_PASSES, -(-_ENOUGH // n_rows))
 
         labels, present = self._labels_of(y, slice(None))

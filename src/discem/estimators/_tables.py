@@ -12,7 +12,7 @@ from ..families import FAMILIES, Family, multiply
 from ..io.column_kinds import MISSING, column_names
 from ..io.rows import Rows, code_rows, dense_rows
 from ..io.tables import ALWAYS, Cells, Layout, LevelsSeen
-from ._pieces import Piece, Pieces
+from ._pieces import Piece
 
 # The family of numbers, by what is known of their covariance.
 NUMBERS = {"diag": "gaussian", "full": "normal", "tied": "tied"}
@@ -28,6 +28,8 @@ _FEWEST, MOST_PATTERNS = (
 
 def is_table(X: Any, families: Any) -> bool:
     """Whether the columns of X are to be looked at one by one; arrays of numbers need not be."""
+    if isinstance(X, Encoded):  # which is done
+        return False
     if not isinstance(families, str):
         return True
     own = families != "auto" and families not in column_names()
@@ -55,8 +57,8 @@ class Encoded(NamedTuple):
 
     @classmethod
     def read(cls, layout: Layout, X: Any) -> Encoded:
-        """The rows of a table whose columns are known."""
-        return cls(layout.encode(X), layout)
+        """The rows of a table whose columns are known; those that were read are as they are."""
+        return X if isinstance(X, cls) else cls(layout.encode(X), layout)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -98,12 +100,17 @@ def _view(cells: np.ndarray, base: np.ndarray | None) -> Any:
     return code_rows(cells) if cells.dtype.kind == "i" else dense_rows(cells, base)
 
 
-def layout_of(pieces: Pieces, families: Any, informative: bool = False) -> Layout:
-    """What the columns of rows on workers are: families by a sample, levels by all of them."""
-    layout = Layout.learn(pieces.sample.X, families, informative)
-    if pieces.complete:
+def layout_of(X: Any) -> Layout | None:
+    """What the columns of rows are that were read by their columns; None of other rows."""
+    return X.layout if isinstance(X, Encoded) else None
+
+
+def learn_layout(table: Any, rows: Any, families: Any, informative: bool = False) -> Layout:
+    """What the columns are of rows, of which a table is a sample: levels are those of all rows."""
+    layout = Layout.learn(table, families, informative)
+    if rows.complete:
         return layout
-    return layout.completed(pieces.survey(_look, LevelsSeen.merge))
+    return layout.completed(rows.survey(_look, LevelsSeen.merge))
 
 
 def _look(piece: Piece) -> LevelsSeen:

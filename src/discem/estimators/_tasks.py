@@ -17,11 +17,35 @@ from . import _input
 
 
 class Piece(NamedTuple):
-    """The rows of a partition, or a sample of all."""
+    """Rows that are here: all that a fit was given, those of a partition, or a sample of all.
+
+    A fit asks of it what it asks of `Pieces`, whose rows are on workers.
+    """
 
     X: Any
     y: Any
-    weights: np.ndarray | None
+    weights: Any
+
+    @property
+    def on_workers(self) -> bool:
+        return False
+
+    @property
+    def complete(self) -> bool:
+        """Whether the sample is all there is."""
+        return True
+
+    @property
+    def sample(self) -> Piece:
+        return self
+
+    @property
+    def n_rows(self) -> int:
+        return n_rows(self.X)
+
+    def batch(self, estimator: Any) -> Any:
+        """The rows as the estimator checks them."""
+        return estimator._check_data(*self, fresh=True)
 
     def take(self, rows: np.ndarray) -> Piece:
         """Some of the rows."""
@@ -70,11 +94,11 @@ def length_of(X: Any, number: int) -> int:
 
 
 def size_of(piece: Piece) -> int:
-    return n_rows(piece.X)
+    return piece.n_rows
 
 
 def take(piece: Piece, rows: np.ndarray) -> Piece:
-    return piece.take(rows) if len(rows) < n_rows(piece.X) else piece
+    return piece.take(rows) if len(rows) < piece.n_rows else piece
 
 
 class Mapped(NamedTuple):
@@ -97,7 +121,7 @@ def seen(piece: Piece, look: Callable, number: int) -> Any:
 def labels_of(piece: Piece, unlabelled: Any, number: int) -> LabelCounts:
     with naming(number):
         y = _input.unmarked(piece.y, unlabelled)
-        y, named = _input.read_y(y, n_rows(piece.X), needed=False)
+        y, named = _input.read_y(y, piece.n_rows, needed=False)
         if y.ndim == 2:
             classes = np.arange(y.shape[1]) if named is None else named
             return LabelCounts(classes, np.zeros(len(classes)), 0)

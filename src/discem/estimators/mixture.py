@@ -46,6 +46,7 @@ from ._tables import (
     family_of_table,
     is_table,
     layout_of,
+    learn_layout,
     width,
 )
 from ._threads import writes
@@ -151,7 +152,7 @@ class MixtureClassifier(MixtureAnswers, GenerativeClassifier):
     _attributes: ClassVar = (*GenerativeClassifier._attributes, "layout_", "choice_")
 
     def _choose_family(self, X) -> Family:
-        layout = getattr(X, "layout", None)
+        layout = layout_of(X)
         if layout is not None:
             return family_of_table(layout, self.covariance)
         named: Any = self.families
@@ -182,8 +183,6 @@ class MixtureClassifier(MixtureAnswers, GenerativeClassifier):
 
     def _encoded(self, X, fresh: bool, stream: bool) -> Any:
         """Tables that need more than an array of numbers are read by their columns."""
-        if isinstance(X, Encoded):
-            return X
         if not fresh:
             if not hasattr(self, "layout_"):
                 return X
@@ -198,16 +197,17 @@ class MixtureClassifier(MixtureAnswers, GenerativeClassifier):
 
     def _read(self, X, family, fresh, grows=False):
         X = self._encoded(X, fresh, False)
-        if not (isinstance(X, Encoded) and (fresh or hasattr(self, "layout_"))):
+        layout = layout_of(X)
+        if layout is None or not (fresh or hasattr(self, "layout_")):
             return super()._read(X, family, fresh, grows)
-        found = {"layout_": X.layout, "n_features_in_": X.shape[1]}
-        if X.layout.named:
-            names = [str(column.name) for column in X.layout.columns]
+        found = {"layout_": layout, "n_features_in_": X.shape[1]}
+        if layout.named:
+            names = [str(column.name) for column in layout.columns]
             found["feature_names_in_"] = np.array(names, dtype=object)
         return X, found
 
     def _view(self, X, family):
-        return X.view() if isinstance(X, Encoded) else super()._view(X, family)
+        return X.view() if layout_of(X) else super()._view(X, family)
 
     def _auto_unlabelled(self, family, ratio):
         return 1.0 if self._is_generative() else _QUIET
@@ -283,12 +283,12 @@ class MixtureClassifier(MixtureAnswers, GenerativeClassifier):
                     "'auto', or such numbers by class"
                 )
 
-    def _read_pieces(self, pieces):
-        X, named = pieces.sample.X, self.families
-        if not isinstance(X, Encoded) and is_table(X, named):
-            layout = layout_of(pieces, named, self.missing == "informative")
-            pieces = pieces.map(partial(Encoded.read, layout))
-        return super()._read_pieces(pieces)
+    def _read_rows(self, rows):
+        X, named = rows.sample.X, self.families
+        if rows.on_workers and is_table(X, named):
+            layout = learn_layout(X, rows, named, self.missing == "informative")
+            rows = rows.map(partial(Encoded.read, layout))
+        return super()._read_rows(rows)
 
     def _check_data(
         self, X, y, sample_weight, fresh, classes=None, stream=False, grows=False, part=False

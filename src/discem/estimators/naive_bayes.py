@@ -34,7 +34,7 @@ from ._docs import documented
 from ._explain import ExplainsRows
 from ._folds import Split, check_cv, splits
 from ._options import with_options
-from ._pieces import spreads
+from ._pieces import rows_of, spreads
 from ._threads import reads, writes
 from ._types import Auto, Labels, LossOption, Table, Weights
 
@@ -243,7 +243,7 @@ class MultinomialNB(CountClassifier):
     @spreads
     def fit(self, X: Table, y: Labels, sample_weight: Weights = None) -> Self:
         self._check_options()
-        batch = self._new(self._defaults())._check_rows(X, y, sample_weight)
+        batch = self._new(self._defaults())._read_rows(rows_of(X, y, sample_weight))
         chosen, choice = self._choose(batch)
         model = self._new(chosen)
 

@@ -33,7 +33,7 @@ from ._number_choice import (
     strata_of,
 )
 from ._options import with_options
-from ._pieces import Pieces, spreads
+from ._pieces import spreads
 from ._planes import PlanesModel
 from ._responses import TARGETS, Given, Response, read_numbers
 from ._strange import Usual
@@ -221,11 +221,12 @@ class TableRegressor(NumberAnswers):
             warn(told, UserWarning)
         return given
 
-    def _to_train_on(self, pieces: Pieces | None) -> None:
-        if pieces is not None and not pieces.complete:
-            some = len(pieces.sample.X)
-            told = f"trained on a sample of {some} of {pieces.n_rows} rows, which is here"
+    def _to_train_on(self, given):
+        sample = given.sample
+        if not given.complete:
+            told = f"trained on a sample of {sample.n_rows} of {given.n_rows} rows, which is here"
             warn(told, UserWarning)
+        return sample
 
     def _new_fitted(self, y: Given) -> FittedNumbers:
         q = y.values.shape[1]

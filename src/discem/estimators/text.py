@@ -32,7 +32,7 @@ from ._options import (
     check_words,
     with_options,
 )
-from ._pieces import Pieces, spreads
+from ._pieces import rows_of, spreads
 from ._threads import writes
 from ._types import (
     Auto,
@@ -254,12 +254,13 @@ class TextClassifier(WordTrainer):
         """
         self._check_options()
         bag, pieces, labels = self._new_bag(), None, None
-        if isinstance(X, Pieces):  # a sample is what is seen of them
+        given_rows = rows_of(X, y, sample_weight)
+        if given_rows.on_workers:  # a sample is what is seen of them
             if self.encoder is not None:
                 raise OptionError("encoder: vectors are made here, so fit without engine")
             check_cv(self.cv, sampled=True)
-            labels = X.labels()
-            pieces = count_pieces(X, bag, self._teaches())
+            labels = given_rows.labels()
+            pieces = count_pieces(given_rows, bag, self._teaches())
             X, y, sample_weight = pieces.sample._replace(X=bag.arrange(pieces.sample.X))
         documents = as_documents(X) if pieces is None else X
         y, named = _input.read_y(y, n_rows(documents))

@@ -173,12 +173,11 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         X, found = super()._read(bag.learn(documents), family, fresh)
         return X, found | {"_bag": bag}
 
-    def _read_pieces(self, pieces):
-        if self.text is False or sp.issparse(pieces.sample.X):
-            return super()._read_pieces(pieces)
+    def _read_rows(self, rows):
+        if not rows.on_workers or self.text is False or sp.issparse(rows.sample.X):
+            return super()._read_rows(rows)
         bag = self._new_bag()
-        pieces = count_pieces(pieces, bag, all_teach).map(bag.arrange)
-        batch = super()._read_pieces(pieces)
+        batch = super()._read_rows(count_pieces(rows, bag, all_teach).map(bag.arrange))
         return batch._replace(found=batch.found | {"_bag": bag})
 
     def _new_bag(self) -> Bag:

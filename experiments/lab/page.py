@@ -249,7 +249,7 @@ def _experiment(folder: Path, result: Result) -> str:
         _figure(folder, result),
         *(f"<p>{to_html(note)}</p>" for note in result["notes"]),
         *(
-            sortable_table(table, f"{name}-table-{n}")
+            sortable_table(f"{name}-table-{n}", **table)
             for n, table in enumerate(result["tables"], start=1)
         ),
         f'<p class="made"><code>{escape(result["command"])}</code> '

@@ -43,20 +43,22 @@ def brief(value: Any, digits: int = 3) -> str:
     return shown.replace(",", "\N{NARROW NO-BREAK SPACE}").replace("-", "\N{MINUS SIGN}")
 
 
-def sortable_table(table: dict[str, Any], anchor: str) -> str:
+def sortable_table(
+    anchor: str, title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], note: str = ""
+) -> str:
     """A table with its title and note; ``page.js`` sorts it. Its title gets the id `anchor`."""
-    columns = list(zip(*table["rows"], strict=True)) or [()] * len(table["columns"])
-    cells = [_cells(column, "th" if n == 0 else "td") for n, column in enumerate(columns)]
+    cells = list(zip(*rows, strict=True)) or [()] * len(columns)
+    shown = [_cells(column, "th" if n == 0 else "td") for n, column in enumerate(cells)]
     heads = "".join(
         f'<th scope="col"{_class(values)}><button type="button">{to_html(name)}</button></th>'
-        for name, values in zip(table["columns"], columns, strict=True)
+        for name, values in zip(columns, cells, strict=True)
     )
-    rows = "".join(f"<tr>{''.join(row)}</tr>\n" for row in zip(*cells, strict=True))
-    note = f'<p class="note">{to_html(table["note"])}</p>' if table["note"] else ""
+    lines = "".join(f"<tr>{''.join(row)}</tr>\n" for row in zip(*shown, strict=True))
+    note = f'<p class="note">{to_html(note)}</p>' if note else ""
     return (
-        f'<div class="head"><p class="title" id="{anchor}">{to_html(table["title"])}</p></div>\n'
+        f'<div class="head"><p class="title" id="{anchor}">{to_html(title)}</p></div>\n'
         f'<div class="table scroll"><table aria-labelledby="{anchor}"><thead><tr>{heads}</tr>'
-        f"</thead>\n<tbody>\n{rows}</tbody></table></div>\n{note}"
+        f"</thead>\n<tbody>\n{lines}</tbody></table></div>\n{note}"
     )
 
 

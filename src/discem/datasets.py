@@ -52,8 +52,7 @@ def toy(n_samples: int = 30_000, random_state: Any = None) -> tuple[np.ndarray, 
     >>> X.shape, sorted(set(y.tolist()))
     ((1000, 1), [-1, 1])
     """
-    if n_samples < 1:
-        raise OptionError(f"n_samples={n_samples} must be >= 1")
+    _check_size(n_samples)
     rng = check_random_state(random_state)
     y = np.where(rng.uniform(size=n_samples) < 0.5, -1, 1)
     x = np.empty(n_samples)
@@ -160,10 +159,7 @@ def customers(
     >>> round(float((y == "leaves").mean()), 2)
     0.35
     """
-    if n_samples < 1:
-        raise OptionError(f"n_samples={n_samples} must be >= 1")
-    if not 0 <= holes < 1:
-        raise OptionError(f"holes={holes!r} must be a number from 0 to below 1")
+    _check_size(n_samples, holes)
     rng = check_random_state(random_state)
     kind = rng.choice(3, size=n_samples, p=_KINDS["share"])
     of = {name: np.array(values)[kind] for name, values in _KINDS.items()}
@@ -187,15 +183,7 @@ def customers(
     missing = rng.uniform(size=(n_samples, len(columns))) < holes
     missing[:, -1] |= rng.uniform(size=n_samples) < of["silent"]
     missing[:, 0] = missing[0] = False
-    rows = [
-        {
-            name: cells[i]
-            for (name, cells), gone in zip(columns.items(), missing[i], strict=True)
-            if not gone
-        }
-        for i in range(n_samples)
-    ]
-    return rows, np.where(kind == 0, "stays", "leaves")
+    return _rows(columns, missing), np.where(kind == 0, "stays", "leaves")
 
 
 def flats(
@@ -229,10 +217,7 @@ def flats(
     >>> rent.shape
     (1000,)
     """
-    if n_samples < 1:
-        raise OptionError(f"n_samples={n_samples} must be >= 1")
-    if not 0 <= holes < 1:
-        raise OptionError(f"holes={holes!r} must be a number from 0 to below 1")
+    _check_size(n_samples, holes)
     rng = check_random_state(random_state)
     place = rng.choice(3, size=n_samples, p=[0.3, 0.3, 0.4])
     old = place == 0
@@ -252,13 +237,22 @@ def flats(
     }
     missing = rng.uniform(size=(n_samples, len(columns))) < holes
     missing[0] = False
-    cells = zip(*columns.values(), strict=True)
-    pairs = zip(cells, missing, strict=True)
-    rows = [
+    return _rows(columns, missing), rent
+
+
+def _check_size(n_samples: int, holes: float = 0.0) -> None:
+    if n_samples < 1:
+        raise OptionError(f"n_samples={n_samples} must be >= 1")
+    if not 0 <= holes < 1:
+        raise OptionError(f"holes={holes!r} must be a number from 0 to below 1")
+
+
+def _rows(columns: dict[str, list[Any]], missing: np.ndarray) -> list[dict[str, Any]]:
+    """Rows of the cells that are not missing."""
+    return [
         {name: cell for name, cell, gone in zip(columns, row, out, strict=True) if not gone}
-        for row, out in pairs
+        for row, out in zip(zip(*columns.values(), strict=True), missing, strict=True)
     ]
-    return rows, rent
 
 
 # --- text that every installation has -------------------------------------------------------------

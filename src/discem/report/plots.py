@@ -181,7 +181,7 @@ def plot_explanation(
     5
     """
     parts = {name: part for name, part in why.against(label, other) if abs(part) > _NOTHING}
-    one, two = (_place(why, each, place) for place, each in enumerate((label, other), start=1))
+    one, two = why._places(label, other)
     odds = float(why.scores[one] - why.scores[two])
     before = float(why.intercept[one] - why.intercept[two])
     names = [str(name) if cells is None else _cell(name, cells) for name in parts]
@@ -202,13 +202,6 @@ def plot_explanation(
         axes.set_title(f"Why {why.classes[one]}, and not {why.classes[two]}?")
         axes.set_xlabel("log-odds")
     return figure
-
-
-def _place(why: Any, label: Any, rank: int) -> int:
-    """Where a class stands, by default the one whose score has that rank."""
-    if label is None:
-        return int(np.argsort(-why.scores, kind="stable")[rank - 1])
-    return why.classes.tolist().index(label)
 
 
 def _cell(name: Any, cells: Mapping[Any, Any]) -> str:

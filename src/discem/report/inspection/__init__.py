@@ -104,16 +104,13 @@ def _summary(model: Any) -> str:
         for name, value in facts_of(model)
     )
     names, share, prior = _names(model), model.class_frequency_, model.class_prior_
-    table = {
-        "title": "Classes",
-        "columns": ["class", "labelled rows", "frequency, %", "p(y) of the joint, %"],
-        "rows": [
-            [name, round(float(count), 1), round(100.0 * float(f), 1), round(100.0 * float(p), 1)]
-            for name, count, f, p in zip(names, model.class_count_, share, prior, strict=True)
-        ],
-        "note": "",
-    }
-    return f'<dl class="facts">{facts}</dl>\n{sortable_table(table, "table-classes")}'
+    columns = ["class", "labelled rows", "frequency, %", "p(y) of the joint, %"]
+    rows = [
+        [name, round(float(count), 1), round(100.0 * float(f), 1), round(100.0 * float(p), 1)]
+        for name, count, f, p in zip(names, model.class_count_, share, prior, strict=True)
+    ]
+    table = sortable_table("table-classes", "Classes", columns, rows)
+    return f'<dl class="facts">{facts}</dl>\n{table}'
 
 
 def _training(model: Any) -> str:
@@ -159,10 +156,7 @@ def _settings(model: Any) -> str:
         text += f"<p>Candidates were judged on {brief(chosen['held_out'])} rows held out.</p>"
     names = [name for name in records[0] if name != "seconds"]
     ranked = sorted(records, key=lambda each: each["log_loss"])
-    table = {
-        "title": "What was tried, the best first",
-        "columns": [name.replace("_", " ") for name in names],
-        "rows": [[plain(each.get(name)) for name in names] for each in ranked],
-        "note": "",
-    }
-    return text + sortable_table(table, "table-choice")
+    columns = [name.replace("_", " ") for name in names]
+    rows = [[plain(each.get(name)) for name in names] for each in ranked]
+    title = "What was tried, the best first"
+    return text + sortable_table("table-choice", title, columns, rows)

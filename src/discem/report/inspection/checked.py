@@ -28,19 +28,18 @@ class Seen(NamedTuple):
 class Extremes:
     """The rows with the smallest of some figures."""
 
-    def __init__(self, most: int = _SHOWN):
-        self.most = most
+    def __init__(self) -> None:
         self.found: list[tuple[float, int, Seen]] = []
         self.done = 0
 
     def add(self, figures: np.ndarray, describe: Callable[[int], Seen]) -> None:
         """Take what is smaller than what is there; NaN stands for rows that are not meant."""
         own = np.flatnonzero(~np.isnan(figures))
-        for i in own[np.argsort(figures[own], kind="stable")[: self.most]].tolist():
-            if len(self.found) < self.most or figures[i] < self.found[-1][0]:
+        for i in own[np.argsort(figures[own], kind="stable")[:_SHOWN]].tolist():
+            if len(self.found) < _SHOWN or figures[i] < self.found[-1][0]:
                 self.found.append((float(figures[i]), self.done + i, describe(i)))
                 self.found.sort(key=lambda each: each[:2])
-                del self.found[self.most :]
+                del self.found[_SHOWN:]
         self.done += len(figures)
 
     @property

@@ -82,14 +82,8 @@ def _confusion(checked: Checked) -> str:
 
 
 def _by_class(checked: Checked) -> str:
-    noun = checked.noun
-    table = {
-        "title": "Each class",
-        "columns": ["class", "precision", "recall", "F1", f"{noun}s"],
-        "rows": [list(score) for score in checked.result.by_class()],
-        "note": "",
-    }
-    return sortable_table(table, "table-by-class")
+    columns = ["class", "precision", "recall", "F1", f"{checked.noun}s"]
+    return sortable_table("table-by-class", "Each class", columns, checked.result.by_class())
 
 
 def rows_section(model: Any, checked: Checked) -> str:

@@ -57,13 +57,10 @@ def _members(model: Any) -> str:
     if len(members) < 2:
         return ""
     names = list(members[0])
-    table = {
-        "title": "Models whose probabilities are averaged",
-        "columns": [name.replace("_", " ") for name in names],
-        "rows": [[plain(member[name]) for name in names] for member in members],
-        "note": "",
-    }
-    return sortable_table(table, "table-members")
+    columns = [name.replace("_", " ") for name in names]
+    rows = [[plain(member[name]) for name in names] for member in members]
+    title = "Models whose probabilities are averaged"
+    return sortable_table("table-members", title, columns, rows)
 
 
 def _topics(model: Any, names: list[str], classes: list[int]) -> str:

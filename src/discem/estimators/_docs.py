@@ -7,7 +7,7 @@ _LOSS = """loss : {"ncll", "hinge", "nll", "blend"} or loss object, default="ncl
     the hinge loss (as an SVM does), the negative log-likelihood (plain naive Bayes), or
     `Blend(kappa)`, NCLL plus kappa times NLL."""
 
-_COMMON = """init : {"generative", "prior"}, default="generative"
+_STEPS = """init : {"generative", "prior"}, default="generative"
     Where training starts: at the closed-form estimate under NLL, or at the statistics of the prior,
     as in the paper. Under a discriminative loss, Gaussian classes may also start with the variance
     of the prior; the start with the lower objective is taken.
@@ -26,8 +26,9 @@ batch_size : int or "auto", default="auto"
     Rows per step. With "auto", `fit` takes steps of all rows with a line search for numbers and
     tables, so that training cannot end above its start. Streams take 16 rows a step, and words a
     number that depends on the data. If you give `step`, or ``projection="check"``, "auto" is 1:
-    the paper's algorithm.
-max_iter : int, default=300
+    the paper's algorithm."""
+
+_TRAINING = """max_iter : int, default=300
     The largest number of epochs, or of steps where each step takes all rows.
 tol : float or None, default=1e-3
     Stop when no more than this is left to gain. None runs all `max_iter` epochs. Where parameters
@@ -59,6 +60,16 @@ random_state : int, RandomState or None, default=None
 verbose : int, default=0
     1 shows a bar while training takes long, and a line at its end. 2 shows a line for each epoch
     and each candidate. The logger "discem" receives these lines at the level INFO."""
+
+_OF_TABLES = """hide : float, default=0.0
+    The largest share of the cells of a row that an epoch hides, so that the model works for any
+    subset of the cells. 0 hides none. Not for words.
+missing : {"ignore", "informative"}, default="ignore"
+    Whether a missing cell is itself a sign of the class. Tables only.
+forget : int or None, default=None
+    In streams, the number of rows after which older rows count less and less.
+unlabelled : label or None, default=None
+    A label that means "no label", such as -1. None and NaN always mean that."""
 
 _UNLABELLED = """unlabelled_weight : float or "auto", default="auto"
     The weight of an unlabelled row beside a labelled one. Unlabelled rows are learnt by their NLL.
@@ -107,7 +118,9 @@ _CV = """cv : None, int, splitter, iterable or array, default=None
 _SECTIONS = {
     "loss": _LOSS,
     "cv": _CV,
-    "common": _COMMON,
+    "of_tables": _OF_TABLES,
+    "common": f"{_STEPS}\n{_TRAINING}",
+    "training": _TRAINING,
     "unlabelled": _UNLABELLED,
     "attributes": _ATTRIBUTES,
 }

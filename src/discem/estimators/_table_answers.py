@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._ask import Asks
 from ._average import explained, log_proba, read_for
-from ._explain import Explanation, Explanations, Importance, as_rows
+from ._explain import ExplainsRows, Explanation, Explanations, Importance, as_rows
 from ._lazy import by_partition, n_classes
 from ._preset import ClassifierPreset
 from ._shift import Scaling
@@ -67,25 +67,12 @@ class TableAnswers(Asks, TablePreset, ClassifierPreset):
 
     @reads
     def explain(self, X: Table) -> Explanation | Explanations:
-        """What each column adds to the score of each class, exactly; see `Explanation`.
-
-        A missing cell adds nothing, unless `missing` is "informative". With several components, a
-        column adds what it adds to each of them, weighed by their responsibilities for the whole
-        row.
-
-        Parameters
-        ----------
-        X : table, or a dict
-            One row, or many.
-
-        Returns
-        -------
-        Explanation, or Explanations of more than one row
-        """
         check_is_fitted(self)
         X, members = as_rows(X), self._fitted.members
         found = explained(members, read_for(members, X))
         return found[0] if len(found) == 1 else found.made_for(X)
+
+    explain.__doc__ = ExplainsRows.explain.__doc__
 
     @writes
     def calibrate(self, X: Table, y: Labels, sample_weight: Weights = None) -> Self:

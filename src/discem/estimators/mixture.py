@@ -80,15 +80,7 @@ class MixtureClassifier(MixtureAnswers, GenerativeClassifier):
     covariance : {{"diag", "full", "tied"}}, default="diag"
         How the numbers of a row are correlated within a component. "diag": not at all. "full": each
         component has a covariance matrix of its own. "tied": all components share one.
-    hide : float, default=0.0
-        The largest share of the cells of a row that an epoch hides, so that the model works for any
-        subset of the cells. 0 hides none. Not for words.
-    missing : {{"ignore", "informative"}}, default="ignore"
-        Whether a missing cell is itself a sign of the class. Tables only.
-    forget : int or None, default=None
-        In streams, the number of rows after which older rows count less and less.
-    unlabelled : label or None, default=None
-        A label that means "no label", such as -1. None and NaN always mean that.
+    {of_tables}
     {cv}
     {loss}
     prior : "data", NormalBetaPrime, NormalGamma or Dirichlet, default="data"

@@ -31,15 +31,7 @@ class NaiveBayes(MixtureClassifier):
     ----------
     families : "auto", name, or dict from column to name, default="auto"
         What p(x | y) is made of, see `MixtureClassifier`.
-    hide : float, default=0.0
-        The largest share of a row's cells that an epoch hides, so that the model is good on any
-        subset of the cells; 0 hides none. Tables only.
-    missing : {{"ignore", "informative"}}, default="ignore"
-        Whether it says something of the class that a cell is missing. Tables only.
-    forget : int or None, default=None
-        In streams, let rows further back than so many count for less and less.
-    unlabelled : label or None, default=None
-        A label that stands for none, such as -1, beside None and NaN, which always do.
+    {of_tables}
     {loss}
     prior : "data" or object, default="data"
         The regulariser, see `MixtureClassifier`.
@@ -98,23 +90,7 @@ class GaussianClassifier(MixtureClassifier):
     prior : "data", NormalWishart, NormalBetaPrime or NormalGamma, default="data"
         The regulariser: `NormalWishart()`, or that of `MixtureClassifier` where ``covariance`` is
         "diag".
-    max_iter : int, default=300
-        Steps at most.
-    tol : float or None, default=1e-3
-        Stop when no more than this is left to gain, in nats a row. None takes `max_iter` steps.
-    early_stopping : bool or float, default=False
-        Hold out a tenth of the labelled rows, or that share, stop by their loss, keep the best.
-    class_weight : dict, "balanced" or None, default=None
-    callback : callable or None, default=None
-        Called as ``callback(model, record)`` after each step; training stops if it returns True.
-    n_jobs : int or None, default=None
-        Threads that train and predict; None is one, -1 as many as there are cores.
-    device : None, "cpu", "auto", str, torch.device or Device, default=None
-        Where arrays are, see `MixtureClassifier`.
-    engine : None, "dask" or Dask, default=None
-        Where `fit` runs, see `MixtureClassifier`.
-    random_state : int, RandomState or None, default=None
-    verbose : int, default=0
+    {training}
 
     Attributes
     ----------

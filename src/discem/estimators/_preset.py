@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_number, check_plain, demand
+from ..exceptions import EngineError
 from ..io.seen import Seen
 from . import _input
 from ._choice import Chooser, check_choice
@@ -44,11 +47,24 @@ class Preset(Named, Shared, BaseEstimator):
             demand(isinstance(name, str) and isinstance(seen, Seen), "files_ are none")
             seen.check_numbers()
 
-    def _go_back(self, before: Any) -> None:
-        if before is None:
-            del self._fitted
-        else:
-            self._fitted = before
+    @contextmanager
+    def _beginning(self, fitted: Any) -> Iterator[None]:
+        """Begin anew; what fails leaves all as it was, and Ctrl-C what was trained so far."""
+        before = getattr(self, "_fitted", None)
+        try:
+            self._fitted = fitted
+            yield
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt | EngineError) and self._fitted.is_trained:
+                self._end_early()
+            elif before is None:
+                del self._fitted
+            else:
+                self._fitted = before
+            raise
+
+    def _end_early(self) -> None:
+        """Let what was trained be fitted, where training was interrupted."""
 
     def _call_back(self, record, stage: str = "", chooser: Chooser | None = None) -> bool:
         """Tell what an epoch came to, and what it is for; say whether training should stop."""
@@ -85,6 +101,9 @@ class ClassifierPreset(Adapts, Doubts, Plots, _input.Classifier, Preset):
     def _check_chosen(self) -> None:
         super()._check_chosen()
         check_number("temperature", self._fitted.chosen["temperature"], above=0.0)
+
+    def _end_early(self) -> None:
+        self.model_.temperature_ = self.chosen_["temperature"]
 
     def _owner(self) -> Any:
         return self.model_

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
@@ -15,7 +14,6 @@ from sklearn.utils import check_random_state
 
 from .._checks import check_array, demand
 from .._kinds import savable
-from ..exceptions import EngineError
 from ..io.doubts import warn_of_doubts
 from ..io.seen import Seen
 from ..io.tables import check_table
@@ -207,26 +205,6 @@ class TablePreset(DensityAnswers, Preset):
     def _keep(self, model: Any) -> None:
         """Let a model in training be what an interruption leaves."""
         self._fitted.model = model
-
-    def _end_early(self) -> None:
-        """Let what was trained be fitted, where training was interrupted."""
-
-    @contextmanager
-    def _beginning(self, fitted: FittedTable) -> Iterator[None]:
-        """Begin anew; what fails leaves all as it was, and Ctrl-C what was trained so far."""
-        before = getattr(self, "_fitted", None)
-        try:
-            self._fitted = fitted
-            yield
-        except (KeyboardInterrupt, EngineError):
-            if self._fitted.is_trained:
-                self._end_early()
-            else:
-                self._go_back(before)
-            raise
-        except Exception:
-            self._go_back(before)
-            raise
 
     def _check_options(self) -> None:
         check_common_options(self)

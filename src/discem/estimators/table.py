@@ -267,9 +267,6 @@ class TableClassifier(ChoosesTable):
         super()._keep(model)
         self._end_early()
 
-    def _end_early(self):
-        self.model_.temperature_ = self.chosen_["temperature"]
-
     def _fit_members(self, wanted, rows_of, y, weights, seed):
         """Train models with the options that are wanted, each with its weight."""
         members: list[Member] = []

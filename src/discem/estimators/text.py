@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from .._checks import check_array, demand
 from .._kinds import savable
-from ..exceptions import EngineError, InputError, OptionError
+from ..exceptions import InputError, OptionError
 from ..io.bag import WEIGHTINGS, Bag, Counted, as_documents
 from ..io.encoders import check_encoder
 from ..io.labels import with_missing
@@ -276,9 +276,7 @@ class TextClassifier(WordTrainer):
         counts = bag.learn(documents) if pieces is None else documents
         if pieces is None and y.ndim == 1:
             warn_of_conflicts(counts, y, taught)
-        before = getattr(self, "_fitted", None)
-        try:
-            self._fitted = Fitted(bag, self._defaults())
+        with self._beginning(Fitted(bag, self._defaults())):
             vectors = None
             if self.encoder is not None:
                 vectors = vectors_of(self.encoder, documents, self.verbose)
@@ -309,15 +307,6 @@ class TextClassifier(WordTrainer):
                 y = with_missing(y, len(others))
                 weights = np.concatenate([weights, np.ones(len(others))])
             self._run(model, rows, y if named is None else _input.Shares(y, named), weights)
-        except (KeyboardInterrupt, EngineError):
-            if self._fitted.is_trained:
-                self.model_.temperature_ = self.chosen_["temperature"]
-            else:
-                self._go_back(before)
-            raise
-        except Exception:
-            self._go_back(before)
-            raise
         self.chosen_["epochs"] = model.n_iter_
         if hasattr(model, "unlabelled_"):
             self.chosen_["unlabelled"] = model.unlabelled_

@@ -17,7 +17,7 @@ from ._tables import Tables, need_column
 if TYPE_CHECKING:
     import numpy as np
 
-    from ..estimators._explain_numbers import NumberExplanation
+    from ..estimators._number_answers import NumberExplanation
     from ..estimators._predicted import PredictedNumbers
     from ..io.file_rows import Rows
     from ..report.evaluation import NumberEvaluation

@@ -19,10 +19,9 @@ from ..io.vectors import plain_name
 from ..targets import UNKNOWN
 from . import _input
 from ._by_label import place_of
-from ._distributions import Distribution
-from ._impute import check_how, distribution, draw, impute
-from ._lazy import by_partition
+from ._impute import Distribution, check_how, distribution, draw, impute
 from ._options import check_whole
+from ._pieces import by_partition
 from ._strange import Doubts, Usual, surprises, typical
 from ._tables import NUMBERS, Encoded
 from ._threads import reads

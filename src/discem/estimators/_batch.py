@@ -31,9 +31,7 @@ class Batch(NamedTuple):
     family: Family
     rows: Any  # X as the family views it
     found: dict[str, Any]  # fitted attributes that the input determines
-    whole: CheckedPieces | None = (
-        None  # all rows, where they are on workers and these are a sample of them
-    )
+    whole: CheckedPieces | None = None  # all rows, of which these are a sample: on workers
 
     @property
     def layout(self) -> Any:

@@ -18,9 +18,9 @@ from ._by_label import place_of
 from ._choice import Choice
 from ._explain import Explanation, telling_words
 from ._joint import LinearForm, normalized
-from ._lazy import by_partition, n_classes
 from ._meaning import MEANING, Meaning, vectors_of
 from ._options import of
+from ._pieces import by_partition, n_classes
 from ._preset import ClassifierPreset
 from ._threads import reads, writes
 from ._types import Label, Labels, RandomState, Table, Weights

@@ -17,9 +17,9 @@ from ..io.making import make_table
 from ..io.rows import dense_rows
 from ._by_label import place_of
 from ._components import joint_scores
-from ._explain_html import html_of, text_of
 from ._threads import reads
 from ._types import Label
+from ._views import html_of, text_of
 
 _AT_ONCE = 256  # columns: of 10 000, a row for each would be much memory
 _ROWS = 8192  # to score at a time

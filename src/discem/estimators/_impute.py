@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ..exceptions import OptionError
-from ..families._distributions import OfColumn
-from ..io.cells import as_times
+from ..exceptions import InputError, OptionError
+from ..families._distributions import OfColumn, OfCounts, OfNumbers
+from ..io.cells import as_times, read_objects, shown
 from ..io.column_kinds import IGNORED
 from ..io.columns import Column
 from ..io.filling import Filling, filled
 from ..io.frames import check_table
 from ..io.tables import Cells, Layout
 from ..models import Given, given
-from ._options import check_whole
+from ._options import check_share, check_whole
 from ._tables import Encoded
 
 HOWS = ("mean", "mode", "draw")
@@ -198,3 +198,56 @@ class _Said:
     def _column(self, answer: Given, slot: int) -> tuple[np.ndarray, ...]:
         part, place = self._slots[slot]
         return answer.blocks[part].column(place)
+
+
+# --- what users are told of a distribution --------------------------------------------------------
+
+
+class Distribution:
+    """The distribution of a column of numbers or dates, in one row.
+
+    Parameters
+    ----------
+    answer : OfNumbers or OfCounts
+        Of one row.
+    kind : str
+        That of the cells.
+    """
+
+    def __init__(self, answer: OfNumbers | OfCounts, kind: str):
+        self._answer, self._kind = answer, kind
+
+    @property
+    def mean(self) -> Any:
+        """The mean, within the range that was seen."""
+        return self._cell(self._answer.mean())
+
+    @property
+    def mode(self) -> Any:
+        """The most probable value."""
+        return self._cell(self._answer.mode())
+
+    @property
+    def std(self) -> Any:
+        """The standard deviation; of dates, a duration."""
+        return self._cell(np.sqrt(self._answer.variance_of()), "duration")
+
+    def quantile(self, q: float) -> Any:
+        """The least value that a share q does not exceed."""
+        check_share("q", q)
+        return self._cell(self._answer.quantile(q))
+
+    def cdf(self, x: Any) -> float:
+        """p(cell <= x), of a number, date or duration; of dates, x may be days since 1970-01-01."""
+        content = read_objects([x], "x")
+        if content.kind not in (self._kind, "number") or content.missing[0]:
+            raise InputError(f"x={shown(x)} must be as the cells of the column: {self._kind}s")
+        return float(self._answer.cdf(content.numbers())[0])
+
+    def __repr__(self) -> str:
+        return f"Distribution(mean={self.mean}, std={self.std})"
+
+    def _cell(self, value: np.ndarray, of_dates: str = "date") -> Any:
+        if self._kind not in ("date", "duration"):
+            return float(value[0])
+        return as_times(value, of_dates if self._kind == "date" else "duration")[0]

@@ -20,8 +20,8 @@ from ..targets import UNKNOWN
 from ..training import Learner
 from . import _input
 from ._by_label import by_label, lacking, place_of, some_of
-from ._lazy import by_partition, n_classes
 from ._options import Named, check_whole
+from ._pieces import by_partition, n_classes
 from ._plots import Plots
 from ._runs import LabelRuns
 from ._shift import Adapts

@@ -14,7 +14,7 @@ from ._ask import Asks
 from ._components import joint_scores
 from ._explain import ExplainsRows
 from ._joint import Joint
-from ._lazy import by_partition
+from ._pieces import by_partition
 from ._tables import NUMBERS, singles
 from ._threads import reads
 from ._types import Table

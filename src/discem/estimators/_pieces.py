@@ -1,4 +1,4 @@
-"""Rows that are on workers: what a fit asks of them, and what it sees of them from here.
+"""Rows that are on workers, or still to be computed: how estimators fit them and answer for them.
 
 An estimator that is given `Pieces` in place of X fits a *sample* of the rows, as it would fit any,
 but for three things: classes, levels and words are those of all rows; so are the statistics of the
@@ -9,7 +9,7 @@ and what is chosen is what a local fit chooses.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import deepcopy
+from copy import copy, deepcopy
 from functools import partial, wraps
 from itertools import pairwise
 from operator import attrgetter
@@ -23,6 +23,7 @@ from ..exceptions import InputError, collecting, warn
 from ..io.labels import plain_labels
 from ..io.partitions import (
     is_collection,
+    lazily,
     listed,
     n_rows,
     partitions,
@@ -323,3 +324,57 @@ class CheckedPieces:
 class _Count(NamedTuple):
     n_rows: int
     n_cells: int
+
+
+# --- questions about rows that are not there yet --------------------------------------------------
+
+
+def by_partition(
+    width: Callable[[Any], int | None] | None = None, dtype: Any = None
+) -> Callable[[Method], Method]:
+    """Let a question about X be one about each partition, where X is a collection of dask.
+
+    Parameters
+    ----------
+    width : callable, optional
+        From a model to the columns of the answer; None is that an answer is one number, or class.
+    dtype : callable, optional
+        From a model to the type of the answer; None is float.
+    """
+
+    def decorate(method: Method) -> Method:
+        @wraps(method)
+        def call(self, X, *args, **kwargs):
+            if not is_collection(X):
+                return method(self, X, *args, **kwargs)
+            if args or kwargs:
+                raise InputError(f"{method.__name__} of a collection of dask takes X alone")
+            columns = None if width is None else width(self)
+            answer = _Question(_alone(self), method.__name__)
+            return lazily(X, answer, columns, np.float64 if dtype is None else dtype(self))
+
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+def n_classes(model: Any) -> int:
+    """The columns of what is said of every class."""
+    return len(model.classes_)
+
+
+class _Question:
+    """A method of a model that can be sent to others."""
+
+    def __init__(self, model: Any, method: str):
+        self.model, self.method = model, method
+
+    def __call__(self, X: Any) -> Any:
+        return getattr(self.model, self.method)(X)
+
+
+def _alone(model: Any) -> Any:
+    """The model as it is now, without what belongs to this process."""
+    alone = copy(model)
+    alone.set_params(callback=None, engine=None)
+    return alone

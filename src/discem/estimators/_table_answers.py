@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._ask import Asks
 from ._average import explained, log_proba, read_for
 from ._explain import ExplainsRows, Explanation, Explanations, Importance, as_rows
-from ._lazy import by_partition, n_classes
+from ._pieces import by_partition, n_classes
 from ._preset import ClassifierPreset
 from ._shift import Scaling
 from ._table_preset import TablePreset

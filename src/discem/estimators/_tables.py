@@ -20,10 +20,7 @@ NUMBERS = {"diag": "gaussian", "full": "normal", "tied": "tied"}
 _HAS_BASE = "poisson"  # the part that carries what no parameter has a say in, of all columns
 _COMPLETE = 0.35  # of the rows of an epoch have all their cells
 _BYTE = 256.0
-_FEWEST, MOST_PATTERNS = (
-    2,
-    32,
-)  # patterns of hidden cells, whose rows share their work
+_FEWEST, MOST_PATTERNS = 2, 32  # patterns of hidden cells, whose rows share their work
 
 
 def is_table(X: Any, families: Any) -> bool:

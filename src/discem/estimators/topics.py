@@ -35,8 +35,8 @@ from ..training import Learner
 from ._batch import Batch
 from ._by_label import place_of
 from ._docs import documented
-from ._lazy import by_partition
 from ._options import NUMBER, check_whole, check_words, with_options
+from ._pieces import by_partition
 from ._threads import reads, writes
 from ._types import Auto, Label, Labels, Table, TransformerMixin, Weights
 from ._words import all_teach, count_pieces

@@ -30,6 +30,7 @@ from sklearn.utils import estimator_checks
 
 import discem
 from discem import Blend, Dirichlet, Hinge, MultinomialNB, TextClassifier
+from discem.estimators._words import known_to
 from discem.exceptions import ConflictingLabelsWarning, InputError, OptionError
 
 OWN = {
@@ -1368,3 +1369,34 @@ def test_unlabelled_reviews_help():
         model = TextClassifier(random_state=draw).fit(own + more, y + [None] * len(more))
         gains.append(model.score(test, truth) - alone.score(test, truth))
     assert np.mean(gains) > 0.01
+
+
+# --- documents held out ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_features", [None, 64])
+def test_documents_held_out_are_counted_as_later_ones(n_features):
+    X, _ = corpus(40)
+    X = [f"{text} own{i}" for i, text in enumerate(X)]
+    rows, held = np.arange(30), np.arange(30, 40)
+    model = TextClassifier(n_features=n_features)
+    bag, alone = model._new_bag(), model._new_bag()
+    counts, expected = bag.learn(X), alone.learn(X[:30])
+    known, found = known_to(bag, counts, rows)
+    for own, part in ((rows, expected), (held, alone.count(X[30:]))):
+        there = known.weigh(found, "tfidf", 5.0)[own]
+        wanted = alone.weigh(part, "tfidf", 5.0)
+        np.testing.assert_allclose((there @ there.T).toarray(), (wanted @ wanted.T).toarray())
+    assert known.n_documents == 30 and bag.n_documents == 40
+    assert bag.document_count.sum() > known.document_count.sum()
+
+
+def test_words_of_single_documents_leave_probabilities_as_they_are():
+    rng = random.Random(0)
+    X, y = corpus(60, seed=11, stray=0.4)
+    X = [" ".join([text, *(f"w{rng.randrange(10**6)}" for _ in range(10))]) for text in X]
+    Z, z = corpus(400, seed=1, stray=0.4)
+    plain = TextClassifier(random_state=0).fit(corpus(60, seed=11, stray=0.4)[0], y)
+    model = TextClassifier(random_state=0).fit(X, y)
+    found, wanted = (log_loss(z, each.predict_proba(Z), labels=NAMES) for each in (model, plain))
+    assert found < 1.1 * wanted

@@ -361,8 +361,8 @@ def test_the_best_mix_is_a_minimum(seed, n_blocks):
         scores = np.tensordot(own, blocks, 1) + t * c * shift
         log_p = np.log(softmax(scores, axis=1))[np.arange(100), codes]
         gaps = [np.median(-np.sort(x - x.max(axis=1)[:, None])[:, -2]) for x in blocks]
-        penalty = 0.5 * (np.log(own) @ np.log(own) + (t * c) ** 2)
-        doubt = np.logaddexp(0, own @ gaps)
+        penalty = 0.5 * (np.log(own) @ np.log(own) + (t * c / 0.3) ** 2)
+        doubt = 2.0 * (n_blocks + 1) * np.logaddexp(0, own @ gaps)
         return (doubt - weights @ log_p / weights.mean() + penalty) / 100
 
     found = best.temperature, best.bias, *best.weights

@@ -23,7 +23,7 @@ from ._choice import Chooser, Mark, Options, Result, more_accurate, most_epochs
 from ._documents import DocumentModel
 from ._folds import ENOUGH, Split, splits
 from ._meaning import Meaning, fit_vectors, vector_scores
-from ._words import Size, Teaches, all_teach, labelled_teach
+from ._words import Size, Teaches, all_teach, known_to, labelled_teach
 from .naive_bayes import MultinomialNB
 
 ENOUGH_TO_WEIGH = 1000  # documents held out, where there are vectors beside words
@@ -182,18 +182,22 @@ class WordTrainer(DocumentModel):
         words = self.bag_, counts
 
         @lru_cache(1)
-        def read(weighting: str, ngrams: Any) -> tuple[Bag, sp.csr_matrix, sp.csr_matrix]:
-            bag, found = words
-            if ngrams == PAIRS:
-                bag = self._new_bag(PAIRS)
-                found = bag.learn(documents)
-            return bag, found, bag.weigh(found, weighting, self.length)
+        def count(ngrams: Any) -> tuple[Bag, sp.csr_matrix]:
+            if ngrams != PAIRS:
+                return words
+            bag = self._new_bag(PAIRS)
+            return bag, bag.learn(documents)
 
-        def reading(options: Options) -> tuple[Bag, sp.csr_matrix, sp.csr_matrix]:
-            return read(options["weighting"], options.get("ngram_range"))
+        @lru_cache(1)
+        def read(weighting: str, ngrams: Any, part: int) -> tuple[Bag, sp.csr_matrix]:
+            return self._rows_of(*count(ngrams), parts[part], weighting)
+
+        def reading(options: Options, part: Split) -> tuple[Bag, sp.csr_matrix]:
+            place = next(place for place, each in enumerate(parts) if each is part)
+            return read(options["weighting"], options.get("ngram_range"), place)
 
         def train(options: Options, part: Split, watch: Callable[[Any], bool]) -> MultinomialNB:
-            bag, _, rows = reading(options)
+            bag, rows = reading(options, part)
             size = Size.of(rows, part.weights)
             model = self._new_model(bag, options["loss"], size, K, most, rng)
             model.set_params(n_jobs=None, verbose=0)  # the choice does not depend on threads
@@ -201,10 +205,10 @@ class WordTrainer(DocumentModel):
             return model
 
         def score(options: Options, part: Split, model: MultinomialNB) -> np.ndarray:
-            return model.learner_.score(sparse_rows(reading(options)[2]), part.held)
+            return model.learner_.score(sparse_rows(reading(options, part)[1]), part.held)
 
         def keep(options: Options, model: MultinomialNB, mark: Mark | None) -> None:
-            self._fitted.bag, self._fitted.model = reading(options)[0], model
+            self._fitted.bag, self._fitted.model = count(options.get("ngram_range"))[0], model
             self._fitted.choice = chooser.choice()
             self._fitted.chosen |= options
             if self.temperature == "auto" and mark is not None:
@@ -219,7 +223,12 @@ class WordTrainer(DocumentModel):
         self._fitted.choice = chooser.choice()
         self.chosen_["held_out"] = chooser.held_out
         epochs = len(best.marks) + 1 if self.max_iter == "auto" else most  # there is more to learn
-        return epochs, reading(best.options)[1]
+        return epochs, count(best.options.get("ngram_range"))[1]
+
+    def _rows_of(self, bag: Bag, counts, part: Split, weighting: str) -> tuple[Bag, sp.csr_matrix]:
+        """What is known of words without the documents held out, and all rows weighted by that."""
+        bag, counts = known_to(bag, counts, part.train)
+        return bag, bag.weigh(counts, weighting, self.length)
 
     def _weigh_blocks(
         self, counts, vectors, y, weights, parts: list[Split], epochs: int, rng
@@ -258,15 +267,14 @@ class WordTrainer(DocumentModel):
         self, block, counts, vectors, y, parts: list[Split], epochs: int, rng
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Scores of held-out documents by words and by vectors, and ln f(y), each (n, K)."""
-        rows = self._weigh(counts)
-        read, found = sparse_rows(rows), []
+        found, K = [], len(_input.find_classes(y))
         for part in parts:
-            size, K = Size.of(rows, part.weights), len(_input.find_classes(y))
+            bag, rows = self._rows_of(self.bag_, counts, part, self.chosen_["weighting"])
+            size = Size.of(rows, part.weights)
             epochs_of_part = max(epochs - (self.max_iter == "auto"), 1)
-            loss = self.chosen_["loss"]
-            words = self._new_model(self.bag_, loss, size, K, epochs_of_part, rng)
+            words = self._new_model(bag, self.chosen_["loss"], size, K, epochs_of_part, rng)
             words.set_params(n_jobs=None, verbose=0).fit(rows, y, part.weights)
-            scores = words.learner_.score(read, part.held)
+            scores = words.learner_.score(sparse_rows(rows), part.held)
             own = fit_vectors(clone(block), vectors, y, part.weights)
             shift = np.broadcast_to(np.log(own._frequencies()), scores.shape)
             found.append((scores, vector_scores(own, vectors[part.held]), shift))

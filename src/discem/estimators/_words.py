@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -44,6 +45,23 @@ def all_teach(y: np.ndarray) -> np.ndarray:
 def labelled_teach(y: np.ndarray) -> np.ndarray:
     """Documents that have a label, or are known to have one of some."""
     return all_teach(y) if y.ndim == 2 else ~_input.missing_labels(y)
+
+
+def known_to(bag: Bag, counts: sp.csr_matrix, rows: np.ndarray) -> tuple[Bag, sp.csr_matrix]:
+    """The bag, had it learnt these rows alone, and the counts of all rows by the words that it has.
+
+    Rows held out are counted as later documents will be: their own words are unknown, and do not
+    take from the weight of the others.
+    """
+    seen = np.bincount(counts[rows].indices, minlength=len(bag)).astype(np.float64)
+    own = copy(bag)
+    own.document_count, own.n_documents = seen, len(rows)
+    if bag.n_columns is None:
+        known = seen[counts.indices] > 0
+        ends = np.concatenate([[0], np.cumsum(known)])[counts.indptr]
+        stored = counts.data[known], counts.indices[known], ends.astype(counts.indptr.dtype)
+        counts = sp.csr_matrix(stored, counts.shape)
+    return own, counts
 
 
 class Size(NamedTuple):

@@ -97,23 +97,16 @@ class TiedFamily(NormalFamily):
         return block._replace(mass=mass, values=values), count_true(short)
 
     def free(self, block):
-        white = _wishart.rooted(block.prior.covariance)
-        return {"mean": namespace_of(white).linalg.inv(white) @ block.values["mean"]}
+        return {"mean": _white(_root(block), block.values["mean"])}
 
     def placed(self, block, free):
-        return block._replace(
-            values={"mean": _wishart.rooted(block.prior.covariance) @ free["mean"]}
-        )
+        return block._replace(values={"mean": _times(_root(block), free["mean"])})
 
     def slope(self, block, found, counts, n):
-        xp, prior, white = (
-            namespace_of(counts),
-            block.prior,
-            _wishart.rooted(block.prior.covariance),
-        )
-        off = xp.linalg.inv(white) @ (block.values["mean"] - prior.mean[:, None])
+        xp, prior, root = namespace_of(counts), block.prior, _root(block)
+        off = _white(root, block.values["mean"] - prior.mean[:, None])
         metric = xp.ones_like(off) * (counts + prior.nu_mean / n)
-        return {"mean": prior.nu_mean / n * off - white.T @ found[0]}, {"mean": metric}
+        return {"mean": prior.nu_mean / n * off - _times(_turned(root), found[0])}, {"mean": metric}
 
     def reach(self, block, step):
         return {"mean": namespace_of(block.mass).abs(step["mean"])}
@@ -145,8 +138,8 @@ class TiedFamily(NormalFamily):
         return moments
 
     def penalty(self, block):
-        xp, white = namespace_of(block.mass), _wishart.rooted(block.prior.covariance)
-        off = xp.linalg.inv(white) @ (block.values["mean"] - block.prior.mean[:, None])
+        xp = namespace_of(block.mass)
+        off = _white(_root(block), block.values["mean"] - block.prior.mean[:, None])
         return float(0.5 * block.prior.nu_mean * xp.sum(off * off))
 
     # --- what users meet --------------------------------------------------------------------------
@@ -162,6 +155,32 @@ class TiedFamily(NormalFamily):
 
     def features_of(self, X):
         return np.asarray(X, dtype=np.float64)
+
+
+def _root(block: Block) -> Any:
+    """The lower triangle whose square the covariance is; of independent columns, the diagonal."""
+    covariance = block.prior.covariance
+    xp = namespace_of(covariance)
+    variances = xp.linalg.diagonal(covariance)
+    stored = count_true(covariance != 0)
+    if stored == count_true(variances > 0) == variances.shape[0]:
+        return xp.sqrt(variances)  # which needs no products of matrices
+    return _wishart.rooted(covariance)
+
+
+def _times(root: Any, columns: Any) -> Any:
+    return root[:, None] * columns if root.ndim == 1 else root @ columns
+
+
+def _turned(root: Any) -> Any:
+    return root if root.ndim == 1 else root.T
+
+
+def _white(root: Any, columns: Any) -> Any:
+    """Columns that were `_times` the root."""
+    if root.ndim == 1:
+        return columns / root[:, None]
+    return namespace_of(root).linalg.solve(root, columns)
 
 
 def _inverses(block: Block, rows: Grouped, slab: Slab) -> tuple[Any, Any]:

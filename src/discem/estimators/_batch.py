@@ -10,7 +10,7 @@ import numpy as np
 from .. import models
 from ..exceptions import OptionError
 from ..families import Family
-from ..io.labels import join_labels
+from ..io.labels import join_labels, known_labels, read_labels
 from ..targets import Targets
 from . import _input
 from ._by_label import class_weights
@@ -108,7 +108,7 @@ class ReadsRows(Joint):
         if part:
             known = classes
         elif classes is not None:
-            known = join_labels(known, _input.read_classes(classes))
+            known = join_labels(known, known_labels(read_labels(classes, "classes")))
         if stream and not fresh:
             known = join_labels(self.classes_, known)
         if named is not None:

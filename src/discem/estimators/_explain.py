@@ -15,6 +15,7 @@ from ..io.frames import Table, check_table
 from ..io.labels import plain_labels
 from ..io.making import make_table
 from ..io.rows import dense_rows
+from ..io.vectors import has_names
 from ._by_label import place_of
 from ._components import joint_scores
 from ._threads import reads
@@ -290,11 +291,6 @@ def as_rows(X: Any) -> Any:
     """A table, of what may be a single row."""
     if isinstance(X, dict):
         return [X]
-    return X if _is_table(X) else np.atleast_2d(np.asarray(X, dtype=getattr(X, "dtype", None)))
-
-
-def _is_table(row: Any) -> bool:
-    """Whether its columns have names."""
-    if isinstance(row, Table) or hasattr(row, "columns") or hasattr(row, "column_names"):
-        return True
-    return isinstance(row, list) and len(row) > 0 and isinstance(row[0], dict)
+    if isinstance(X, Table) or has_names(X):
+        return X
+    return np.atleast_2d(np.asarray(X, dtype=getattr(X, "dtype", None)))

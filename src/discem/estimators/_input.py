@@ -258,11 +258,6 @@ def find_classes(y: np.ndarray) -> np.ndarray:
     return np.unique(known_labels(y))
 
 
-def read_classes(classes: Any) -> np.ndarray:
-    """The sorted classes of a list of them."""
-    return np.unique(known_labels(read_labels(classes, "classes")))
-
-
 def check_classes(classes: Any) -> int:
     """Refuse what are not the sorted classes of a model; return how many they are."""
     vector = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 0

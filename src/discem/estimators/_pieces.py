@@ -37,7 +37,6 @@ from ._tasks import Facts, LabelCounts, Piece
 from ._threads import Method
 
 SAMPLE = 50_000  # rows that stand for all
-_SEED = 2**31 - 1
 _FACTS = attrgetter("facts")
 
 
@@ -54,16 +53,12 @@ def spreads(fit: Method) -> Method:
                 f"X is a {type(X).__name__} of dask: fit it with engine='dask', or compute() it"
             )
         self._check_options()
-        seed = _seed(self.random_state)
+        rng = deepcopy(check_random_state(self.random_state))  # training draws as if there was none
+        seed = int(rng.randint(2**31 - 1))
         with engine.open() as session:
             return fit(self, Pieces.read(session, X, y, sample_weight, seed), None, None)
 
     return call  # type: ignore[return-value]
-
-
-def _seed(random_state: Any) -> int:
-    """A seed for all that is drawn before training; what training draws does not change by it."""
-    return int(deepcopy(check_random_state(random_state)).randint(_SEED))
 
 
 def rows_of(X: Any, y: Any, sample_weight: Any) -> Any:
@@ -171,11 +166,11 @@ def _spread(session: Session, X, y, sample_weight) -> list[Any]:
     if y is None:
         raise InputError("requires y to be passed, but the target y is None")
     if not lazy:
-        cuts = _cuts(X, session.parts)
-        return [
-            session.submit(partial(tasks.read_piece, *_cut(given, slice(*cut))), number=p)
-            for p, cut in enumerate(cuts)
-        ]
+        whole = Piece(*(None if each is None else listed(each) for each in given.values()))
+        cuts = pairwise(np.arange(session.parts + 1) * whole.n_rows // session.parts)
+        pieces = (whole.take(np.arange(a, b)) for a, b in cuts if b > a)
+        read = tasks.read_piece
+        return [session.submit(partial(read, *own), number=p) for p, own in enumerate(pieces)]
     if "X" not in lazy:
         raise InputError(f"{min(lazy)} is a collection of dask, and X is not: give both as one")
     sizes = row_counts(X)
@@ -199,16 +194,6 @@ def _spread(session: Session, X, y, sample_weight) -> list[Any]:
     nothing = [None] * len(lazy["X"])
     columns = [lazy.get(name, nothing) for name in given]
     return session.read(tasks.read_piece, list(zip(*columns, strict=True)))
-
-
-def _cuts(X: Any, parts: int) -> list[tuple[int, int]]:
-    ends = np.arange(parts + 1) * n_rows(listed(X)) // parts
-    return [(int(a), int(b)) for a, b in pairwise(ends) if b > a]
-
-
-def _cut(given: dict[str, Any], own: slice) -> Piece:
-    rows = np.arange(own.start, own.stop)
-    return Piece(*(None if e is None else some_rows(listed(e), rows) for e in given.values()))
 
 
 def _draw(sizes: Sequence[int], seed: int) -> list[np.ndarray]:

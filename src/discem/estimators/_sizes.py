@@ -46,16 +46,14 @@ def choose_size(mixture: Any, batch: Batch) -> tuple[int, Choice]:
         mixture._adopt(model)
         mixture.choice_ = chooser.choice()
 
+    def fits(one: Mark, other: Mark) -> bool:
+        return bool(one.untempered.sum() < other.untempered.sum())
+
     verbose = mixture.verbose
-    chooser = Chooser(parts, train, score, _fits, keep, of=len(_SIZES), verbose=verbose)
+    chooser = Chooser(parts, train, score, fits, keep, of=len(_SIZES), verbose=verbose)
     best = chooser.best_of({"n_components": size} for size in _SIZES)
     return best.options["n_components"], chooser.choice()
 
 
 def _some(X: Any, rows: np.ndarray) -> Any:
     return X.take(rows) if isinstance(X, Encoded) else X[rows]
-
-
-def _fits(one: Mark, other: Mark) -> bool:
-    """Better by log-loss as it is, untempered."""
-    return bool(one.untempered.sum() < other.untempered.sum())

@@ -12,6 +12,7 @@ from ..families import FAMILIES, Family, multiply
 from ..io.column_kinds import MISSING, column_names
 from ..io.rows import Rows, code_rows, dense_rows
 from ..io.tables import ALWAYS, Cells, Layout, LevelsSeen
+from ..io.vectors import has_names
 from ._pieces import Piece
 
 # The family of numbers, by what is known of their covariance.
@@ -32,9 +33,7 @@ def is_table(X: Any, families: Any) -> bool:
     own = families != "auto" and families not in column_names()
     if own or families == "gaussian" or sp.issparse(X):
         return False
-    if families != "auto" or hasattr(X, "columns") or hasattr(X, "column_names"):
-        return True
-    return isinstance(X, list) and len(X) > 0 and isinstance(X[0], dict)
+    return families != "auto" or has_names(X)
 
 
 def family_of_table(layout: Layout | None = None, covariance: str = "diag") -> Family:

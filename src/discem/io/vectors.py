@@ -139,6 +139,13 @@ def columns_of(frame: Any) -> tuple[list[Any], Callable[[int], Any]] | None:
     return None
 
 
+def has_names(X: Any) -> bool:
+    """Whether the columns of a table have names: it is a data frame, or a list of dicts."""
+    if hasattr(X, "columns") or hasattr(X, "column_names"):  # of pyarrow
+        return True
+    return isinstance(X, list) and len(X) > 0 and isinstance(X[0], dict)
+
+
 def in_place(message: str, place: Callable[[int], str]) -> str:
     """A message that names rows as `place` does, not by their numbers."""
     message = message.replace("Input X contains", "there is")  # words of scikit-learn

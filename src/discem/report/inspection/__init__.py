@@ -43,7 +43,9 @@ def model_page(model: Any, title: str, checked: Checked | None = None) -> str:
     str
         HTML: everything is in it, nothing is loaded from elsewhere.
     """
-    classes, names = _shown_classes(model), _names(model)
+    names = _names(model)
+    classes = sorted(np.argsort(-model.class_frequency_, kind="stable")[:_CLASSES].tolist())
+    about = (type(model).__doc__ or "").strip().splitlines()[0].replace("``", "`")
     sections = [
         ("Summary", "summary", _summary(model)),
         ("Training", "training", _training(model)),
@@ -70,7 +72,7 @@ def model_page(model: Any, title: str, checked: Checked | None = None) -> str:
         version=escape(__version__),
         title=escape(title),
         kind=type(model).__name__,
-        about=_about(model),
+        about=to_html(about),
         contents="".join(f'<li><a href="#{key}">{head}</a></li>' for head, key, _ in sections),
         sections="\n".join(
             f'<section id="{key}" aria-labelledby="{key}-title"><h2 id="{key}-title">{head}</h2>\n'
@@ -80,19 +82,8 @@ def model_page(model: Any, title: str, checked: Checked | None = None) -> str:
     )
 
 
-def _shown_classes(model: Any) -> list[int]:
-    """The places of the most frequent classes, in the order of the classes."""
-    most = np.argsort(-model.class_frequency_, kind="stable")[:_CLASSES]
-    return sorted(most.tolist())
-
-
 def _names(model: Any) -> list[str]:
     return [*map(str, plain_labels(model.classes_))]
-
-
-def _about(model: Any) -> str:
-    what = (type(model).__doc__ or "").strip().splitlines()[0]
-    return to_html(what.replace("``", "`"))
 
 
 # --- what it is, and how training went ------------------------------------------------------------

@@ -30,15 +30,12 @@ def panel(belief: Belief, classes: Sequence[int], about: str = "") -> str:
     drawn = (_curves if is_curve else _bars)(belief, classes)
     bits = belief.information / np.log(2.0)
     about = f'<span class="about">{to_html(about)}</span>' if about else ""
+    title = f"column {belief.column}" if isinstance(belief.column, int) else str(belief.column)
     return (
         f'<figure class="panel" data-tells="{bits:.4f}" data-pairs="{_pairs(belief, classes)}">'
-        f"<figcaption><b>{escape(_title(belief.column))}</b>{about}"
+        f"<figcaption><b>{escape(title)}</b>{about}"
         f'<span class="tells">{brief(round(bits, 3))} bits</span></figcaption>\n{drawn}</figure>'
     )
-
-
-def _title(column: Any) -> str:
-    return f"column {column}" if isinstance(column, int) else str(column)
 
 
 def _pairs(belief: Belief, classes: Sequence[int]) -> str:
@@ -134,7 +131,9 @@ def _bars(belief: Belief, classes: Sequence[int]) -> str:
             f'<i class="k k{k}" style="--p:{p[k, j]:.1f}" data-p="{p[k, j]:.0f}"></i>'
             for k in classes
         )
-        rows += f"<tr><th>{escape(_short(str(belief.places[j])))}</th><td>{bars}</td></tr>"
+        name = str(belief.places[j])
+        name = name if len(name) <= 24 else name[:23] + "\N{HORIZONTAL ELLIPSIS}"
+        rows += f"<tr><th>{escape(name)}</th><td>{bars}</td></tr>"
     rest = len(belief.places) - len(order)
     more = f'<p class="rest">and {brief(rest)} more levels</p>' if rest else ""
     return f'<table class="levels"><tbody>{rows}</tbody></table>{more}'
@@ -144,10 +143,6 @@ def _are_numbers(places: Any) -> bool:
     if isinstance(places, np.ndarray):
         return True
     return all(isinstance(p, int | float) and not isinstance(p, bool) for p in places)
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= 24 else name[:23] + "\N{HORIZONTAL ELLIPSIS}"
 
 
 def told_of_components(

@@ -55,8 +55,7 @@ Loss = Enum(
     "Loss", {"auto": "auto", "ncll": "ncll", "hinge": "hinge", "nll": "nll", "blend": "blend"}
 )
 Weighting = Enum(
-    "Weighting",
-    {"auto": "auto", "tfidf": "tfidf", "presence": "presence", "counts": "counts"},
+    "Weighting", {"auto": "auto", "tfidf": "tfidf", "presence": "presence", "counts": "counts"}
 )
 ClassWeight = Enum("ClassWeight", {"balanced": "balanced"})
 Missing = Enum("Missing", {"auto": "auto", "ignore": "ignore", "informative": "informative"})
@@ -151,10 +150,7 @@ def fit(
     batch_size: Annotated[
         int | None,
         of_streams(
-            "Documents or rows of a stream to read at a time.",
-            "N",
-            default=str(_BATCH_SIZE),
-            min=1,
+            "Documents or rows of a stream to read at a time.", "N", default=str(_BATCH_SIZE), min=1
         ),
     ] = None,
     save_every: Annotated[

@@ -1,15 +1,7 @@
 """Engines: how the one update is run."""
 
 from ._rule import Data, Done, Rule
-from .dask import (
-    Dask,
-    Session,
-    Shards,
-    balanced,
-    is_skewed,
-    join_targets,
-    resolve_engine,
-)
+from .dask import Dask, Session, Shards, balanced, is_skewed, join_targets, resolve_engine
 from .device import Device, resolve_device
 from .sequential import Sequential
 from .threads import Threads, count_jobs, one_thread_each, with_jobs

@@ -16,30 +16,17 @@ from ..io.labels import plain_labels
 from ..losses import NLL, resolve_loss
 from ..priors import Default
 from . import _input
-from ._average import (
-    REST,
-    Member,
-    check_members,
-    explained,
-    log_proba_of,
-)
+from ._average import REST, Member, check_members, explained, log_proba_of
 from ._batch import Batch
 from ._candidates import DEFAULTS, STREAM, loss_of
-from ._choice import (
-    Options,
-)
+from ._choice import Options
 from ._explain import Importance
 from ._options import check_positive, check_words, with_options
 from ._pieces import spreads
 from ._shift import Scaling
 from ._strange import Usual
 from ._table_choice import CHOSEN, ChoosesTable
-from ._table_preset import (
-    MOST_STEPS,
-    FittedTable,
-    TablePreset,
-    sizes_of_density,
-)
+from ._table_preset import MOST_STEPS, FittedTable, TablePreset, sizes_of_density
 from ._threads import writes
 from ._types import (
     Auto,

@@ -27,15 +27,7 @@ from ..schedules import constant
 from . import _counts
 from ._block import Accepts, Block, Schema, Step
 from ._counts import expected_counts, log_probabilities
-from ._documents import (
-    Documents,
-    column_sums,
-    documents,
-    forget,
-    found_once,
-    space,
-    take_rows,
-)
+from ._documents import Documents, column_sums, documents, forget, found_once, space, take_rows
 from ._family import register
 from ._lazily import Lazily
 

@@ -52,9 +52,7 @@ NAMED = {
     "wordllama": Package("wordllama", _of_wordllama, "l2_supercat"),
     "model2vec": Package("model2vec", _of_model2vec, "minishlab/potion-base-8M"),
     "minilm": Package(
-        "sentence_transformers",
-        _of_sentence_transformers,
-        "sentence-transformers/all-MiniLM-L6-v2",
+        "sentence_transformers", _of_sentence_transformers, "sentence-transformers/all-MiniLM-L6-v2"
     ),
     "mpnet": Package(
         "sentence_transformers",

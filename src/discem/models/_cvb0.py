@@ -24,13 +24,7 @@ _LOG_ROOT = float(0.5 * np.log(2 * np.pi))
 
 
 def explain(
-    p: Any,
-    values: Any,
-    word: Any,
-    indptr: Any,
-    alpha: float,
-    sweeps: int,
-    dtype: Any = None,
+    p: Any, values: Any, word: Any, indptr: Any, alpha: float, sweeps: int, dtype: Any = None
 ) -> tuple[Any, Any]:
     """Return ``ln p(document | class)`` and the expected tokens of each word in each topic.
 

@@ -117,9 +117,9 @@ class by_row(NamedTuple):
         return self.schedule(t)
 
 
-def step_sizes(schedule: Schedule, first: int, count: int, stride: int = 1) -> np.ndarray:
-    """Sizes of `count` steps: `first`, `first + stride`, ..."""
-    return sizes_at(schedule, np.arange(first, first + count * stride, stride, dtype=np.float64))
+def step_sizes(schedule: Schedule, first: int, count: int) -> np.ndarray:
+    """Sizes of `count` steps from `first` on."""
+    return sizes_at(schedule, np.arange(first, first + count, dtype=np.float64))
 
 
 def sizes_at(schedule: Schedule, t: np.ndarray) -> np.ndarray:

@@ -190,9 +190,9 @@ class _Said:
             parts.append([np.broadcast_to(each, (n, *each.shape[1:])) for each in found])
         return [np.concatenate(each, axis=1) for each in zip(*parts, strict=True)]
 
-    def mixed(self, slot: int = 0) -> np.ndarray:
+    def mixed(self) -> np.ndarray:
         """The shares of levels in all components together, (n, levels)."""
-        parts = [a.shares @ self._column(a, slot)[0][0] for a in self._answers]
+        parts = [a.shares @ self._column(a, 0)[0][0] for a in self._answers]
         return sum(parts[1:], parts[0]) / len(parts)
 
     def _column(self, answer: Given, slot: int) -> tuple[np.ndarray, ...]:

@@ -53,7 +53,7 @@ class PlanesModel:
     @classmethod
     def start(
         cls, table: Encoded, y: np.ndarray, weights: np.ndarray, size: int, loss: Any, rng: Any,
-        hide: float = HIDDEN, total: float | None = None,
+        hide: float = HIDDEN,
     ) -> PlanesModel:  # fmt: skip
         """The model where training begins: at clusters of rows and answers, and their planes."""
         family = family_of_table(table.layout)
@@ -75,7 +75,7 @@ class PlanesModel:
         prior = family.prior_of_components(prior, together, tally.features)
         mixture = models.start(tally, prior, models.ClassPrior(), "generative")
         state = begin(mixture, _rows(table, y), codes, weights * known, Planes())
-        spread = float(total or max(weights.sum(), 1.0))
+        spread = max(float(weights.sum()), 1.0)
         rule = Rule(loss, Interior(), power(0.1, 400.0, 0.9), spread, _BATCH, by_row=True)
         return cls(table.layout, Learner(state, rule), hide)
 

@@ -108,7 +108,7 @@ class Evaluation:
         wrong = Counter({pair: n for pair, n in self._pairs.items() if pair[0] != pair[1]})
         return [(label, found, times) for (label, found), times in wrong.most_common(n)]
 
-    def summary(self, confusions: int | None = None) -> dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
         """All of it as plain data."""
         return {
             f"{self.noun}s": self.documents,
@@ -119,7 +119,7 @@ class Evaluation:
             "classes": [score._asdict() for score in self.by_class()],
             "confusions": [
                 {"label": label, "predicted": found, "count": times}
-                for label, found, times in self.confusions(confusions)
+                for label, found, times in self.confusions()
             ],
             "unknown_labels": self.unknown,
         }

@@ -40,7 +40,7 @@ from ._options import (
     with_options,
 )
 from ._pieces import rows_of, spreads
-from ._tables import Encoded
+from ._tables import layout_of
 from ._threads import lent, writes
 from ._types import (
     Auto,
@@ -99,7 +99,7 @@ class GenerativeClassifier(Kept, BaseEstimator):
 
         `fresh` says that there is no model yet, `grows` that X may have more columns than it has.
         """
-        if isinstance(X, Encoded):
+        if layout_of(X) is not None:  # of a model of arrays, whose columns are asked for by name
             return X.cells.numbers, {}
         return read_X(self, X, family.accepts, fresh or grows)
 

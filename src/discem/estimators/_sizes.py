@@ -13,7 +13,7 @@ from ..exceptions import OptionError
 from ._batch import Batch
 from ._choice import Choice, Chooser, Mark, Options, of_all_classes
 from ._folds import Split, check_cv, splits
-from ._tables import Encoded
+from ._tables import take
 
 _SIZES = (1, 2, 4, 8)
 
@@ -36,10 +36,10 @@ def choose_size(mixture: Any, batch: Batch) -> tuple[int, Choice]:
         model, rows = type(mixture)(**params), part.train
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return model.fit(_some(X, rows), y[rows], part.weights[rows])
+            return model.fit(take(X, rows), y[rows], part.weights[rows])
 
     def score(_: Options, part: Split, model: Any) -> np.ndarray:
-        scores = model.predict_joint_log_proba(_some(X, part.held))
+        scores = model.predict_joint_log_proba(take(X, part.held))
         return of_all_classes(scores, model.classes_, batch.classes)
 
     def keep(_: Options, model: Any, mark: Mark | None) -> None:
@@ -53,7 +53,3 @@ def choose_size(mixture: Any, batch: Batch) -> tuple[int, Choice]:
     chooser = Chooser(parts, train, score, fits, keep, of=len(_SIZES), verbose=verbose)
     best = chooser.best_of({"n_components": size} for size in _SIZES)
     return best.options["n_components"], chooser.choice()
-
-
-def _some(X: Any, rows: np.ndarray) -> Any:
-    return X.take(rows) if isinstance(X, Encoded) else X[rows]

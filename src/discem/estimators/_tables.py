@@ -101,6 +101,11 @@ def layout_of(X: Any) -> Layout | None:
     return X.layout if isinstance(X, Encoded) else None
 
 
+def take(X: Any, rows: Any) -> Any:
+    """Some rows of a matrix, or of a table that was read."""
+    return X.take(rows) if isinstance(X, Encoded) else X[rows]
+
+
 def learn_layout(table: Any, rows: Any, families: Any, informative: bool = False) -> Layout:
     """What the columns are of rows, of which a table is a sample: levels are those of all rows."""
     layout = Layout.learn(table, families, informative)

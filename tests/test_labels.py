@@ -466,6 +466,8 @@ HOLDERS = {
     "array": np.array,
     "pandas": pd.Series,
     "categories": pd.Categorical,
+    "series of categories": lambda cells: pd.Series(pd.Categorical(cells)),
+    "dictionary of pyarrow": lambda cells: pa.array(cells).dictionary_encode(),
     "polars": lambda cells: pl.Series(cells if set(map(type, cells)) <= PLAIN else []),
     "pyarrow": pa.array,
 }
@@ -499,6 +501,9 @@ def test_labels_are_the_same_where_they_were(cells, holder):
         return
     if codes is None:
         return
+    by_number, _ = _input.read_y(_input.coded(y), len(cells), needed=False)
+    np.testing.assert_array_equal(_input.find_classes(by_number), classes)
+    assert _input.encode(by_number, classes).codes.tolist() == codes.tolist()
     assert (codes != UNKNOWN).all()
     if holder in ("list", "tuple", "objects"):  # others may have changed them
         assert [code == UNLABELLED for code in codes] == [*map(is_missing, cells)]
@@ -506,6 +511,21 @@ def test_labels_are_the_same_where_they_were(cells, holder):
             assert (codes[one] == codes[other]) == same(cells[one], cells[other])
         for row in np.flatnonzero(codes >= 0):
             assert same(classes[codes[row]], cells[row])
+
+
+def test_labels_by_number_are_of_rows_that_are_there():
+    """Categories that no row has are no classes; what is wrong is said of rows, or not at all."""
+    y = pd.Series(pd.Categorical(["b", None, "a"], categories=["c", "b", "a"]))
+    found = _input.coded(y)
+    assert isinstance(found, _input.Coded)
+    assert _input.find_classes(found).tolist() == ["a", "b"]
+    assert _input.encode(found, np.array(["b", "c"])).codes.tolist() == [0, UNLABELLED, UNKNOWN]
+    with pytest.raises(InputError, match="X has 2 rows but y has 3"):
+        _input.read_y(found, 2)
+    with pytest.raises(InputError, match="no label at all"):
+        _input.read_y(_input.coded([None, None]), 2)
+    with pytest.raises(InputError, match="in row 2, a label that ends with a NUL"):
+        _input.read_y(_input.coded(["a", "b", "a\0"]), 3)
 
 
 @few

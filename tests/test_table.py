@@ -22,6 +22,7 @@ from tiny import untimed
 
 import discem
 from discem import GaussianNB, MixtureClassifier, NaiveBayes, TableClassifier
+from discem.datasets import customers
 from discem.estimators._tables import Encoded, Hider, singles
 from discem.exceptions import InputError, OptionError
 from discem.families import gaussian
@@ -519,6 +520,24 @@ def test_weights_of_classes_are_weights_of_rows(Model):
     for bad, message in (([1.0] * 89, "inconsistent|89"), (-np.ones(90), "row 0 is negative")):
         with pytest.raises(ValueError, match=message):
             Model(**options_of(Model)).fit(X, y, sample_weight=bad)
+
+
+def test_a_stream_reads_each_batch_once(monkeypatch):
+    """The density takes the rows as the classifier has read them; an answer may have any form."""
+    reads = []
+    encode = Layout.encode
+    monkeypatch.setattr(Layout, "encode", lambda *args: reads.append(1) or encode(*args))
+    rows, y = customers(300, random_state=0)
+    model = TableClassifier(random_state=0).partial_fit(rows[:150], y[:150])
+    model.partial_fit(rows[150:], y[150:])
+    assert len(reads) == 2
+    assert model.model_.layout_ is model.density_.layout_
+    shares = (np.array(y)[:, None] == model.classes_).astype(float)
+    model.partial_fit(rows, shares)
+    assert len(reads) == 3 and model.density_.stream_["rows"] == 600
+    apart = TableClassifier(missing="informative", random_state=0).partial_fit(rows, y)
+    assert len(reads) == 5  # it is told which cells are missing, and its density is not
+    assert apart.model_.layout_.informative and not apart.density_.layout_.informative
 
 
 def test_steps_of_a_stream_become_fewer_and_teach_as_much():

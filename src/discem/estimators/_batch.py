@@ -23,7 +23,7 @@ class Batch(NamedTuple):
     """Rows that were checked, before anything is learnt from them."""
 
     X: Any
-    y: np.ndarray
+    y: Any  # checked labels, or a matrix of what is known of them
     given: np.ndarray  # the weights as they were given
     weights: np.ndarray  # and with those of classes, and of having no label
     targets: Targets
@@ -52,6 +52,13 @@ class Batch(NamedTuple):
     def n_given(self) -> int:
         """How many rows were given a weight."""
         return int(np.count_nonzero(self.given)) if self.whole is None else self.whole.n_given
+
+    @property
+    def answers(self) -> Any:
+        """What is known of the answers, as another model of these rows takes it."""
+        if self.targets.plain:
+            return _input.Coded(self.classes, self.targets.codes)
+        return _input.Shares(self.y, self.classes)
 
     def unit(self) -> float:
         """The weight of a row that takes a whole step: the mean of the labelled ones."""
@@ -101,6 +108,7 @@ class ReadsRows(Joint):
         """
         family = self._choose_family(X) if fresh else self._known_family()
         X, found = self._read(X, family, fresh, grows)
+        y = _input.coded(y) if stream else y
         y, named = _input.read_y(y, X.shape[0], needed=not part and (fresh or not stream))
         given = _input.check_weights(sample_weight, X, part)
         known = _input.find_classes(y) if fresh or y.ndim == 1 or not stream else self.classes_

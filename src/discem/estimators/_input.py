@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
 from .._checks import NUMBER, demand
-from ..exceptions import InputError
+from ..exceptions import InputError, reading
 from ..io.cells import LARGEST, as_floats, first, is_missing, shown
 from ..io.labels import (
     ONCE,
@@ -24,7 +25,15 @@ from ..io.labels import (
     places_of,
     read_labels,
 )
-from ..io.vectors import cells_of, check_names, check_there, columns_of, in_place, unmasked
+from ..io.vectors import (
+    categories_in,
+    cells_of,
+    check_names,
+    check_there,
+    columns_of,
+    in_place,
+    unmasked,
+)
 from ..targets import UNKNOWN, UNLABELLED, Targets, label_sets, labels, soft_labels
 from ._types import ClassifierMixin, Labels, Table, Weights
 
@@ -59,11 +68,16 @@ def check_y(y, n_rows: int, needed: bool = True) -> np.ndarray:
     y = _matrix(y)
     if getattr(y, "ndim", 1) != 2:
         y = read_labels(y)
+    _check_length(y, n_rows, needed and y.ndim == 1 and bool(missing_labels(y).all()))
+    return y
+
+
+def _check_length(y: Any, n_rows: int, lacks: bool) -> None:
+    """See that there is an answer for each row, and that they do not `lack` all labels."""
     if len(y) != n_rows:
         raise InputError(f"X has {n_rows} rows but y has {len(y)}")
-    if y.ndim == 1 and needed and missing_labels(y).all():
+    if lacks:
         raise InputError("y has no label at all: every row is None or NaN")
-    return y
 
 
 def _matrix(y: Any) -> Any:
@@ -155,11 +169,52 @@ class Shares(NamedTuple):
     classes: np.ndarray
 
 
-def read_y(y, n_rows: int, needed: bool = True) -> tuple[np.ndarray, np.ndarray | None]:
+@dataclass(frozen=True)
+class Coded:
+    """The labels of many rows by number: who has them need not look at one row after the other."""
+
+    labels: np.ndarray  # in order, each of them once
+    codes: np.ndarray  # (n,) the place of the label of each row; -1 is missing
+    ndim: ClassVar = 1  # as of a vector
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+def coded(y: Any) -> Any:
+    """The labels of a column of categories, or of texts, by number; any other y as it is."""
+    with reading("y"):
+        found = _texts_in(y) if isinstance(y, list | np.ndarray) else categories_in(y)
+    if found is None:
+        return y
+    codes, levels = found
+    try:
+        given = read_labels(levels)
+    except InputError:  # an error should name the row
+        return y
+    known = np.unique(known_labels(given))
+    return Coded(known, np.append(_codes(given, known), UNLABELLED)[codes])
+
+
+def _texts_in(y: Any) -> tuple[np.ndarray, list[Any]] | None:
+    """The codes of texts, -1 missing, and what they stand for; None where some are no texts."""
+    cells = y.tolist() if isinstance(y, np.ndarray) and y.dtype == object and y.ndim == 1 else y
+    if not isinstance(cells, list) or not set(map(type, cells)) <= {str, type(None)}:
+        return None
+    levels = [label for label in dict.fromkeys(cells) if label is not None]
+    place: dict[Any, int] = {label: code for code, label in enumerate(levels)} | {None: -1}
+    codes = np.fromiter(map(place.__getitem__, cells), dtype=np.int64, count=len(cells))
+    return codes, levels
+
+
+def read_y(y, n_rows: int, needed: bool = True) -> tuple[Any, np.ndarray | None]:
     """Labels as `check_y` has them, and the classes where these are named by the columns of y.
 
     Frames with several columns are named so, and so are sequences of sets of labels.
     """
+    if isinstance(y, Coded):
+        _check_length(y, n_rows, needed and bool((y.codes < 0).all()))
+        return y, None
     named = y if isinstance(y, Shares) else _named_columns(y)
     if named is None and y is not None:
         y = _matrix(y)
@@ -251,8 +306,11 @@ def unmarked(y: Any, unlabelled: Any) -> Any:
     return [None if type(cell) in kinds and (type(cell), cell) in marks else cell for cell in cells]
 
 
-def find_classes(y: np.ndarray) -> np.ndarray:
+def find_classes(y: np.ndarray | Coded) -> np.ndarray:
     """The sorted classes of checked labels."""
+    if isinstance(y, Coded):
+        counts = np.bincount(y.codes[y.codes >= 0], minlength=len(y.labels))
+        return y.labels[counts > 0]
     if y.ndim == 2:
         return np.arange(y.shape[1])
     return np.unique(known_labels(y))
@@ -270,8 +328,10 @@ def check_classes(classes: Any) -> int:
     return len(classes)
 
 
-def encode(y: np.ndarray, classes: np.ndarray) -> Targets:
+def encode(y: np.ndarray | Coded, classes: np.ndarray) -> Targets:
     """The targets of checked labels; one outside `classes` is UNKNOWN."""
+    if isinstance(y, Coded):
+        return labels(np.append(_codes(y.labels, classes), UNLABELLED)[y.codes])
     if y.ndim == 1:
         return labels(_codes(y, classes))
     if y.shape[1] != len(classes):

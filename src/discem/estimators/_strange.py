@@ -65,10 +65,12 @@ class Usual:
         """
         if not density.__sklearn_is_fitted__():
             return known  # it knows nothing yet
-        rows = rows.as_before(density.layout_)
-        scores, n = density.score_samples(rows), rows.shape[0]
-        some = rows.take(slice(max(_CELLS_OF_A_BATCH // rows.shape[1] ** 2, 1)))
-        cells = surprises(density, some)
+        n, few = rows.shape[0], max(_CELLS_OF_A_BATCH // rows.shape[1] ** 2, 1)
+        last, some = (
+            rows.take(span).as_before(density.layout_)
+            for span in (slice(-_RECENT, None), slice(few))
+        )
+        scores, cells = density.score_samples(last), surprises(density, some)
         counts = (~np.isnan(cells)).sum(axis=0)
         by_column = typical(cells)
         if known is not None:
@@ -76,7 +78,7 @@ class Usual:
             left = max(min(_RECENT, (seen + n) // 2) - n, 0)
             rng = np.random.RandomState(seen % 2**31)
             before = rng.permutation(known.scores)[:left]
-            scores = np.concatenate([before, scores[-_RECENT:]])
+            scores = np.concatenate([before, scores])
             fresh = np.where(counts > 0, counts / (counts + _STEADY), 0.0)
             by_column = known.by_column + fresh * (by_column - known.by_column)
         return cls(np.sort(scores), by_column)

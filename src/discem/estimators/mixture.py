@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import field, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -187,6 +187,12 @@ class MixtureClassifier(MixtureAnswers, GenerativeClassifier):
         warn_of_doubts(table, layout)
         return Encoded.read(layout, table)
 
+    def reads_as(self, other: MixtureClassifier) -> bool:
+        """Whether the rows of a table are to this model what they are to another one."""
+        if self.__sklearn_is_fitted__():
+            return getattr(self, "layout_", None) == getattr(other, "layout_", None)
+        return (self.families, self.missing) == (other.families, other.missing)
+
     def _read(self, X, family, fresh, grows=False):
         X = self._encoded(X, fresh, False)
         layout = layout_of(X)
@@ -334,6 +340,7 @@ class MixtureClassifier(MixtureAnswers, GenerativeClassifier):
         """The prior of the features of components, and that of the components."""
         family = batch.family
 
+        @cache  # every family of a table asks
         def by_class() -> Any:
             return batch.collect(d, len(sizes)).features
 

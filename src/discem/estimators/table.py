@@ -315,12 +315,23 @@ class TableClassifier(ChoosesTable):
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             fitted.model = self._new_model(fitted.chosen, seed)
         models = [model for model, _ in fitted.members]
-        batches = [each.check_batch(X, y, classes, sample_weight) for each in models]
+        batches: list[Batch] = []
+
+        def check(model: MixtureClassifier) -> None:
+            """Read the rows for a model, unless one before it has read them so."""
+            pairs = zip(models, batches, strict=False)
+            known = (own for other, own in pairs if model.reads_as(other))
+            read = next((own.X for own in known if own.layout is not None), X)
+            answers = batches[0].answers if batches else y
+            batches.append(model.check_batch(read, answers, classes, sample_weight))
+
+        for each in models:
+            check(each)
         if first and self.density is not False:
             fitted.density = self._new_density(seed, self._size_of_stream(batches[0]))
         if fitted.density is not None:
+            check(fitted.density)
             models.append(fitted.density)
-            batches.append(fitted.density.check_batch(X, y, classes, sample_weight))
             fitted.usual = Usual.in_passing(fitted.usual, fitted.density, batches[-1].X)
         self._fitted = fitted
         with warnings.catch_warnings():

@@ -22,7 +22,14 @@ from .cells import (
     shown,
 )
 from .dtypes import dtype_of
-from .vectors import check_names, check_there, not_there, plain_name, unmasked
+from .vectors import (
+    categories_in,
+    check_names,
+    check_there,
+    not_there,
+    plain_name,
+    unmasked,
+)
 
 BACKENDS = ("pandas", "polars", "pyarrow", "array", "dicts")
 _TABLES = "a data frame, an array with two axes, or a list of dicts or of lists"
@@ -175,12 +182,11 @@ def _read_pandas(column: Any, where: str) -> Content:
     import pandas as pd
 
     dtype = column.dtype
-    if isinstance(dtype, pd.CategoricalDtype):
-        levels = dtype.categories.tolist()
-        return read_levels(column.array.codes, levels, where)._replace(named=True)
-    if isinstance(dtype, pd.StringDtype) or (
-        dtype == np.dtype(object) and pd.api.types.infer_dtype(column) == "string"
-    ):
+    found = categories_in(column)
+    if found is not None:
+        named = isinstance(dtype, pd.CategoricalDtype)
+        return read_levels(*found, where)._replace(named=named)
+    if dtype == np.dtype(object) and pd.api.types.infer_dtype(column) == "string":
         codes, levels = pd.factorize(column)
         return read_levels(codes, levels.tolist(), where)
     if isinstance(dtype, np.dtype):
@@ -210,20 +216,9 @@ def _read_polars(column: Any, where: str) -> Content:
     import polars as pl
 
     dtype = column.dtype
-    if dtype == pl.String:
-        column = column.cast(pl.Enum(column.unique().drop_nulls()))
-    if dtype in (pl.String, pl.Enum):
-        codes = column.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
-        content = read_levels(codes, column.dtype.categories.to_list(), where)
-        return content._replace(named=dtype == pl.Enum)
-    if dtype == pl.Categorical:  # all of them share their codes: look at those that are here
-        levels = column.unique().drop_nulls()
-        place = levels.to_physical().cast(pl.Int64).to_numpy()
-        lookup = np.full(place.max(initial=-1) + 2, -1)
-        lookup[place] = np.arange(len(place))
-        codes = column.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
-        content = read_levels(lookup[codes], levels.cast(pl.String).to_list(), where)
-        return content._replace(named=True)
+    found = categories_in(column)
+    if found is not None:
+        return read_levels(*found, where)._replace(named=dtype != pl.String)
     if str(dtype) in ("Int128", "UInt128"):  # NumPy has none
         return read_objects(column.to_list(), where)
     if dtype.is_integer():
@@ -247,13 +242,11 @@ def _read_arrow(column: Any, where: str) -> Content:
     import pyarrow as pa
 
     kind, dtype = pa.types, column.type
-    if str(dtype) in ("string", "large_string", "string_view"):
-        column = column.dictionary_encode()
+    found = categories_in(column)
+    if found is not None:
+        return read_levels(*found, where)._replace(named=kind.is_dictionary(dtype))
     if isinstance(column, pa.ChunkedArray):
         column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-    if isinstance(column, pa.DictionaryArray):
-        named = pa.types.is_dictionary(dtype)
-        return _read_arrow_levels(column, where)._replace(named=named)
     if kind.is_integer(dtype) and column.null_count:
         missing = column.is_null().to_numpy(zero_copy_only=False)
         return read_integers(column.fill_null(0).to_numpy(), missing)
@@ -271,15 +264,6 @@ def _read_arrow(column: Any, where: str) -> Content:
         return read_array(values, where)
     except pa.ArrowException as error:
         raise refusal(where, dtype) from error
-
-
-def _read_arrow_levels(column: Any, where: str) -> Content:
-    import pyarrow as pa
-
-    codes, levels = column.indices, column.dictionary
-    if codes.null_count or pa.types.is_unsigned_integer(codes.type):
-        codes = codes.cast(pa.int64()).fill_null(-1)
-    return read_levels(codes.to_numpy(), levels.to_pylist(), where)
 
 
 def _open_other(X: Any) -> Table:

@@ -100,6 +100,67 @@ def _cells_of_arrow(y: Any, what: str) -> list[Any] | np.ndarray:
     return np.asarray(y) if str(y.type).startswith(_TIMES) else y.to_pylist()
 
 
+def categories_in(column: Any) -> tuple[np.ndarray, list[Any]] | None:
+    """The codes of a column of categories or texts, -1 missing, and what they stand for.
+
+    None of other columns, and of libraries that have no codes.
+    """
+    for backend, find in (
+        ("pandas", _categories_in_pandas),
+        ("polars", _categories_in_polars),
+        ("pyarrow", _categories_in_arrow),
+    ):
+        library = sys.modules.get(backend)
+        found = find(column, library) if library else None
+        if found is not None:
+            return found
+    return None
+
+
+def _categories_in_pandas(column: Any, pd: Any) -> tuple[np.ndarray, list[Any]] | None:
+    if isinstance(column, pd.Series):
+        column = column.array
+    if isinstance(column, pd.Categorical):
+        return column.codes, column.categories.tolist()
+    if isinstance(getattr(column, "dtype", None), pd.StringDtype):
+        codes, levels = pd.factorize(column)
+        return codes, levels.tolist()
+    return None
+
+
+def _categories_in_polars(column: Any, pl: Any) -> tuple[np.ndarray, list[Any]] | None:
+    if not isinstance(column, pl.Series):
+        return None
+    if column.dtype == pl.String:
+        column = column.cast(pl.Enum(column.unique().drop_nulls()))
+    if column.dtype == pl.Enum:
+        codes = column.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+        return codes, column.dtype.categories.to_list()
+    if column.dtype == pl.Categorical:  # all of them share their codes: look at those that are here
+        levels = column.unique().drop_nulls()
+        place = levels.to_physical().cast(pl.Int64).to_numpy()
+        lookup = np.full(place.max(initial=-1) + 2, -1)
+        lookup[place] = np.arange(len(place))
+        codes = column.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+        return lookup[codes], levels.cast(pl.String).to_list()
+    return None
+
+
+def _categories_in_arrow(column: Any, pa: Any) -> tuple[np.ndarray, list[Any]] | None:
+    if not isinstance(column, pa.Array | pa.ChunkedArray):
+        return None
+    if str(column.type) in ("string", "large_string", "string_view"):
+        column = column.dictionary_encode()
+    if not pa.types.is_dictionary(column.type):
+        return None
+    if isinstance(column, pa.ChunkedArray):
+        column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    codes = column.indices
+    if codes.null_count or pa.types.is_unsigned_integer(codes.type):
+        codes = codes.cast(pa.int64()).fill_null(-1)
+    return codes.to_numpy(), column.dictionary.to_pylist()
+
+
 def _refuse_zone(dtype: Any, what: str) -> None:
     if getattr(dtype, "tz", None) or getattr(dtype, "time_zone", None):
         raise InputError(

@@ -9,7 +9,7 @@ import tiny
 from scipy.integrate import quad
 
 from discem import Dirichlet, NormalGamma
-from discem.families import FAMILIES, Family, _units
+from discem.families import FAMILIES, Family, _levels, _units
 from discem.targets import label_sets, labels, soft_labels
 
 every_family = pytest.mark.parametrize("family", FAMILIES)
@@ -135,19 +135,22 @@ def test_sparse_is_dense():
         np.testing.assert_allclose(tiny.scores(model, other), tiny.scores(model, X), rtol=1e-14)
 
 
-def test_many_levels_are_few_levels():
-    """Indicators are sparse where there are many; scores and statistics are the same."""
-    X, y = tiny.data("categorical", n=30)
-    model = tiny.begin("categorical", X, y)
-    X[3, 1], of, block = np.nan, FAMILIES["categorical"], model.features
-    dense = of.read(block, of.view(X))
-    wide, _ = of.with_features(block, (300, 3, 3)), block
-    sparse = of.read(wide, of.view(X))
-    assert sp.issparse(sparse.values) and not sp.issparse(dense.values)
-    W = np.random.default_rng(0).normal(size=(30, 3))
-    np.testing.assert_allclose(of.expected(wide, sparse, W)[1], of.expected(block, dense, W)[1])
-    a, b = of.scores(wide, sparse), of.scores(block, dense)
-    np.testing.assert_allclose(np.ptp(a - b, axis=0), 0.0, atol=0.05)
+def test_products_of_indicators_are_those_of_whole_matrices():
+    """Missing cells, and codes that no level has, are zeros."""
+    rng, first = np.random.default_rng(0), np.array([0, 3, 5, 9])
+    codes = rng.integers(-1, [4, 2, 6], size=(20, 3)).astype(np.int32)
+    hot = np.zeros((20, 9))
+    for d, (low, high) in enumerate(itertools.pairwise(first)):
+        for level in range(high - low):
+            hot[:, low + level] = codes[:, d] == level
+    found = _levels.indicators(codes, first, hot)
+    np.testing.assert_array_equal(found.dense(), hot)
+    table, numbers = rng.normal(size=(9, 2)), np.asfortranarray(rng.normal(size=(20, 2)))
+    np.testing.assert_allclose(found.times(table), hot @ table, rtol=1e-14)
+    np.testing.assert_allclose(found.sums(numbers), hot.T @ numbers, rtol=1e-13)
+    none = _levels.indicators(codes[:, :0], np.zeros(1, dtype=np.int64), hot)
+    assert none.times(table[:0]).tolist() == np.zeros((20, 2)).tolist()
+    assert none.sums(numbers).shape == (0, 2)
 
 
 # --- statistics of the data, and the start --------------------------------------------------------

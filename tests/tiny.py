@@ -220,6 +220,8 @@ def _statistics_of(model, X):
         full = np.zeros((len(X), len(model.features.fixed["column"])))
         full[:, batch.levels] = batch.hot.toarray()
         return full
+    if model.features.family in ("categorical", "bernoulli"):
+        return batch.values.dense()
     if model.features.family != "words":
         return batch.values
     full = np.zeros((len(X), len(model.features.fixed["alpha"])))

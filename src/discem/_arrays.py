@@ -102,6 +102,14 @@ def clipped(array: Any, low: float | None, high: float | None) -> Any:
     return namespace_of(array).clip(array, *bounds)
 
 
+def filled(values: Any, seen: Any) -> Any:
+    """The numbers, 0 where one is NaN and so not seen."""
+    if isinstance(values, np.ndarray):  # a choice for each, by flags in no order, takes longer
+        return np.fmax(values, np.finfo(values.dtype).min) * seen
+    xp = namespace_of(values)
+    return xp.where(seen > 0, values, xp.zeros_like(values))
+
+
 def count_true(flags: Any) -> Any:
     """How many of the flags are set; on a device nobody waits for the answer."""
     if isinstance(flags, np.ndarray):

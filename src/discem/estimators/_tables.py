@@ -149,10 +149,14 @@ class Hider(NamedTuple):
         draws = np.frombuffer(rng.bytes(times * columns), dtype=np.uint8).reshape(times, columns)
         below = np.minimum(np.ceil(_BYTE * self.rate * rates), _BYTE - 1).astype(np.uint8)
         own = rng.randint(max(times, 1), size=n) if self.shares else np.arange(n)
-        hidden = (draws < below[:, None])[own] & ~kept[:, None]
+        if self.shares:
+            hidden = (draws < below[:, None])[own]
+            hidden[kept] = False
+        else:
+            below[kept] = 0
+            hidden = draws < below[:, None]
         if layout is None:
-            missing = np.nan if rows.values.dtype.kind == "f" else np.int32(-1)
-            return rows._replace(values=np.where(hidden, missing, rows.values))
+            return rows._replace(values=_blank(rows.values, hidden))
         return _without(rows, layout, hidden, tells=True)
 
 
@@ -175,13 +179,21 @@ def _without(rows: Rows, layout: Layout, hidden: np.ndarray, tells: bool = False
     parts = list(rows.parts)  # of a regression, there are answers, too
     for p, part in enumerate(layout.parts):
         gone, cells = hidden[:, part.columns], parts[p].values
-        if not part.is_code:
-            parts[p] = parts[p]._replace(values=np.where(gone, np.nan, cells))
-            continue
         says = np.array([tells and slot == MISSING for slot in part.slots], dtype=bool)
-        code = np.where(says, np.int32(1), np.int32(-1))
-        parts[p] = code_rows(np.where(gone, code, cells))
+        left = _blank(cells, gone)
+        if says.any():
+            left[:, says] = np.where(gone, np.int32(1), cells)[:, says]
+        parts[p] = parts[p]._replace(values=left)
     return Rows(tuple(parts))
+
+
+def _blank(cells: np.ndarray, gone: np.ndarray) -> np.ndarray:
+    """Numbers, NaN where they are `gone`, or codes, -1 there: in both, all bits are set.
+
+    A choice between two numbers takes longer, for what is hidden is in no order.
+    """
+    bits = np.dtype(f"i{cells.itemsize}")
+    return (cells.view(bits) | -gone.astype(bits)).view(cells.dtype)
 
 
 def without_each(table: Encoded) -> tuple[Encoded, np.ndarray]:

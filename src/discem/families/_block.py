@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .._arrays import namespace_of
+from .._arrays import filled, namespace_of
 from .._checks import Array
 from .._kinds import savable
 
@@ -75,8 +75,8 @@ def seen_of(values: Any) -> tuple[Any, Any]:
     missing = xp.isnan(values)
     if not xp.any(missing):
         return values, None
-    none = xp.zeros_like(values)
-    return xp.where(missing, none, values), xp.where(missing, none, xp.ones_like(values))
+    seen = xp.astype(~missing, values.dtype)
+    return filled(values, seen), seen
 
 
 class Accepts(NamedTuple):

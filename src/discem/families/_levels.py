@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from .._arrays import beside, namespace_of, segment_sum
+from .._sparse import add_product, add_transposed
 from ..exceptions import OptionError
 from ..priors import Levels
 from ._block import Block
 
 _PER_LEVEL, _MOST = 2.0, 20.0  # pseudo-observations of a level, and of all levels of a column
-_MANY = 256  # levels of all columns: rows of so many indicators are mostly zeros
 _POINTS = 16  # levels of a column that clusters may be told apart by
 
 
@@ -101,24 +100,61 @@ def widened(block: Block, old: np.ndarray, new: np.ndarray) -> Block:
     )
 
 
+class Indicators(NamedTuple):
+    """Indicators of levels, (n, L), as sparse rows that hold one 1 for each cell.
+
+    Every column has one place more, before its levels, where the 1 of a missing cell is: products
+    pass over it.
+    """
+
+    values: np.ndarray  # (n * d,) ones
+    places: np.ndarray  # (n * d,)
+    pointers: np.ndarray  # (n + 1,)
+    levels: np.ndarray  # (L,) the places of the levels
+
+    @classmethod
+    def of(cls, codes: np.ndarray, first: np.ndarray) -> Indicators:
+        """Those of codes, -1 missing; a code beyond the levels of its column is missing, too."""
+        (n, d), sizes, column = codes.shape, np.diff(first), np.arange(len(first) - 1)
+        if (codes >= sizes).any() or (codes < -1).any():
+            codes = np.where((codes >= 0) & (codes < sizes), codes, np.int32(-1))
+        places = codes + (first[:-1] + column + 1).astype(np.int32)
+        levels = np.arange(first[-1]) + np.repeat(column, sizes) + 1
+        pointers = np.arange(n + 1, dtype=np.int32) * np.int32(d)
+        return cls(np.ones(n * d), places.reshape(-1), pointers, levels)
+
+    def times(self, table: np.ndarray) -> np.ndarray:
+        """The product with a table, (L, K), as (n, K)."""
+        wide, into = self._room(table), np.zeros((len(self.pointers) - 1, table.shape[1]))
+        wide[self.levels] = table
+        add_product(into, self.values, self.places, self.pointers, wide)
+        return into
+
+    def sums(self, numbers: np.ndarray) -> np.ndarray:
+        """The product of the transpose with numbers of the rows, (n, K), as (L, K)."""
+        into, numbers = self._room(numbers), np.ascontiguousarray(numbers)
+        add_transposed(into, self.values, self.places, self.pointers, numbers)
+        return into[self.levels]
+
+    def dense(self) -> np.ndarray:
+        """The indicators as they are, (n, L)."""
+        return self.times(np.eye(len(self.levels)))
+
+    def _room(self, numbers: np.ndarray) -> np.ndarray:
+        """A row of zeros for each place."""
+        return np.zeros((self.levels[-1] + 1 if len(self.levels) else 0, numbers.shape[1]))
+
+
 def indicators(codes: np.ndarray, first: np.ndarray, like: Any) -> Any:
-    """Indicators of levels, (n, L), one column after the other; of many levels they are sparse."""
-    sizes, xp, L = np.diff(first), namespace_of(like), int(first[-1])
-    if xp is not np or (L <= _MANY and not len(sizes)):
-        codes = beside(codes, like)
-        column = np.repeat(np.arange(len(sizes)), sizes)
-        level = np.arange(L, dtype=np.int32) - first[:-1][column].astype(np.int32)
-        hot = xp.take(codes, beside(column, codes), axis=1) == beside(level, codes)[None, :]
-        return xp.astype(hot, like.dtype)
-    known = (codes >= 0) & (codes < sizes)
-    if L <= _MANY:
-        dense = np.zeros((len(codes), L))
-        begins = np.arange(0, dense.size, L)[:, None] if dense.size else np.zeros((0, 1), int)
-        dense.reshape(-1)[(begins + first[:-1] + codes)[known]] = 1.0
-        return dense
-    ends = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
-    place = (codes + first[:-1])[known]
-    return sp.csr_array((np.ones(len(place)), place, ends), shape=(len(codes), L))
+    """Indicators of levels, (n, L), one column after the other."""
+    if isinstance(like, np.ndarray):
+        return Indicators.of(codes, first)
+    codes, sizes = beside(codes, like), np.diff(first)
+    column = np.repeat(np.arange(len(sizes)), sizes)
+    level = np.arange(first[-1], dtype=np.int32) - first[:-1][column].astype(np.int32)
+    xp = namespace_of(like)
+    hot = xp.take(codes, beside(column, codes), axis=1) == beside(level, codes)[None, :]
+    return xp.astype(hot, like.dtype)
 
 
 def points(codes: np.ndarray) -> np.ndarray:

@@ -10,7 +10,6 @@ from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from .._arrays import (
     beside,
@@ -59,17 +58,26 @@ class CategoricalFamily(Family):
         p = block.values["share"]
         return namespace_of(p).log(p), None
 
+    def scores(self, block, batch):
+        return self._times(batch.values, self.table(block)[0])
+
+    def _times(self, hot, table):
+        """Indicators times a table of levels; the numbers of a class side by side in memory."""
+        if isinstance(hot, _levels.Indicators):
+            return np.asfortranarray(hot.times(table))
+        return (table.T @ hot.T).T
+
     def expected(self, block, batch, weights, least=0.0):
-        values = batch.values
-        sums = values.T @ weights if sp.issparse(values) else (weights.T @ values).T
+        hot = batch.values
+        plain = not isinstance(hot, _levels.Indicators)
+        sums = (weights.T @ hot).T if plain else hot.sums(weights)
         return sums, segment_sum(sums, block.fixed["first"])
 
     def leverage(self, block, batch, weights, step, least=0.0):
         """D a_k / d r_k = (1 / p - 1) / N of each level that is seen."""
-        xp = namespace_of(block.values["share"])
         mass = self._of_levels(block, block.mass)[:, None]
-        effect = (1.0 / block.values["share"] - 1.0) / mass
-        return (batch.values @ effect) / (step.shares * step.slowness) + xp.zeros_like(weights)
+        effect = (1.0 / block.values["share"] - 1.0) / (mass * step.shares * step.slowness)
+        return self._times(batch.values, effect)
 
     def moved(self, block, found, step):
         """A whole column of a component is shortened if one of its levels would lose too much."""
@@ -106,7 +114,8 @@ class CategoricalFamily(Family):
     # --- what answers may be linear in ------------------------------------------------------------
 
     def features(self, block, batch):
-        hot = batch.values.toarray() if sp.issparse(batch.values) else batch.values
+        hot = batch.values
+        hot = hot.dense() if isinstance(hot, _levels.Indicators) else hot
         first, xp = block.fixed["first"], namespace_of(hot)
         missing = 1.0 - segment_sum(hot, first, axis=1)
         return hot, missing if bool(xp.any(missing > 0.0)) else None

@@ -107,9 +107,13 @@ class Mixture:
         shares = self.classes.shares
         a = namespace_of(shares).log(shares)[None, :]
         for b, (block, part) in enumerate(zip(self.blocks, batch, strict=True)):
-            if block.has_columns or len(self.blocks) == 1:
+            if self._counts(block):
                 a = a + self.by_component(b, family_of(block).scores(block, part))
         return a
+
+    def _counts(self, block: Block) -> bool:
+        """Whether a block takes part: one without columns has nothing to say or to learn."""
+        return len(self.blocks) == 1 or block.has_columns
 
     def scores(self, batch: tuple) -> tuple[Any, Any]:
         """``ln p(y, x)``, (n, K), and the posterior of the components within classes, (n, M).
@@ -171,6 +175,8 @@ class Mixture:
         weights, step = self.spread(weights, posterior), self._step(moves)
         total = None
         for b, (block, part) in enumerate(zip(self.blocks, batch, strict=True)):
+            if not self._counts(block):
+                continue
             family, own = family_of(block), self.by_column(b, weights)
             tied = self.columns_of(b) is not None
             step_of = self._step(moves, b) if tied else step
@@ -206,6 +212,9 @@ class Mixture:
         step, blocks, shortened = self._step(moves), [], 0
         weights, found = self.expected(batch, posterior, weights, moves.negligible)
         for b, (block, own) in enumerate(zip(self.blocks, found, strict=True)):
+            if not self._counts(block):
+                blocks.append(block)
+                continue
             family, tied = family_of(block), self.columns_of(b) is not None
             block, short = family.moved(block, own, self._step(moves, b) if tied else step)
             blocks.append(block)

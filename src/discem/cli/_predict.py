@@ -121,7 +121,7 @@ def _write_table(file: IO[str], answers: Any, answered: Answered) -> None:
     """For people: what names a row comes first, and the beginning of a text last."""
     console, table, turn = screen(file), Table(), 0
     taken = max(map(len, answers.words), default=0) + len("probability") + _FRAME
-    room = max(console.width - taken, _LEAST_TEXT)
+    width = max(console.width - taken, _LEAST_TEXT)
     for batch, found in answered:
         if not table.columns:
             turn = 0 if batch.identity(0) else 1
@@ -130,7 +130,7 @@ def _write_table(file: IO[str], answers: Any, answered: Answered) -> None:
                 left = name in (columns[0], "class")
                 table.add_column(name, justify="left" if left else "right")
         for name, row in zip(batch.names, answers.rows(found), strict=True):
-            cells = ["" if name is None else one_line(str(name)[:room]), *answers.shown(row)]
+            cells = ["" if name is None else one_line(str(name)[:width]), *answers.shown(row)]
             table.add_row(*cells[turn:], *cells[:turn])
     console.print(table)
 

@@ -118,7 +118,7 @@ class NumberAnswers(RegressorMixin, TablePreset):
     @reads
     def predict_dist(self, X: Table) -> PredictedNumbers:
         """The whole distribution of y in each row, see `PredictedNumbers`."""
-        return self._told(self._views(X))
+        return self._averaged(self._views(X))
 
     @reads
     def explain(self, row: Table) -> NumberExplanation:
@@ -135,15 +135,17 @@ class NumberAnswers(RegressorMixin, TablePreset):
         if views[0].n_rows != 1:
             raise InputError(f"explain takes one row at a time, and this has {views[0].n_rows}")
 
-        def told(rows: list[Rows], hidden: np.ndarray) -> PredictedNumbers:
+        def predicted(rows: list[Rows], hidden: np.ndarray) -> PredictedNumbers:
             times = len(hidden) // rows[0].n_rows
             again = np.tile(np.arange(rows[0].n_rows), times)
             pairs = zip(members, rows, strict=True)
-            return self._told([hidden_in(r.take(again), m.layout_, hidden) for (m, _), r in pairs])
+            return self._averaged(
+                [hidden_in(r.take(again), m.layout_, hidden) for (m, _), r in pairs]
+            )
 
         columns = self.model_.layout_.columns
-        base, parts = shapley(lambda hidden: told(views, hidden).mean, len(columns))
-        std = self._told(views).std[0]
+        base, parts = shapley(lambda hidden: predicted(views, hidden).mean, len(columns))
+        std = self._averaged(views).std[0]
         found = NumberExplanation([column.name for column in columns], parts, base, std, {})
         if self._fitted.density is None:
             return found
@@ -156,7 +158,7 @@ class NumberAnswers(RegressorMixin, TablePreset):
             rows = self._views(self.density_.layout_.decode(drawn))
             hidden = np.zeros((len(gone), DRAWS, len(columns)), dtype=bool)
             hidden[:, :, gone] = ~np.eye(len(gone), dtype=bool)[:, None, :]
-            variances = told(rows, hidden.reshape(-1, len(columns))).std ** 2
+            variances = predicted(rows, hidden.reshape(-1, len(columns))).std ** 2
             known = np.sqrt(variances.reshape(len(gone), DRAWS, *variances.shape[1:]).mean(axis=1))
             found.if_known.update(zip((columns[j].name for j in gone), known, strict=True))
         return found
@@ -210,9 +212,9 @@ class NumberAnswers(RegressorMixin, TablePreset):
         size = sum(int(model.learner_.model.first[-1]) for model, _ in self._fitted.members)
         n, step = views[0].n_rows, max(_AT_ONCE // size, 16)
         cuts = [slice(first, first + step) for first in range(0, n, step)]
-        return np.concatenate([ask(self._told([v.take(cut) for v in views])) for cut in cuts])
+        return np.concatenate([ask(self._averaged([v.take(cut) for v in views])) for cut in cuts])
 
-    def _told(self, views: list[Rows]) -> PredictedNumbers:
+    def _averaged(self, views: list[Rows]) -> PredictedNumbers:
         """The average of what the members say of rows."""
         parts = []
         for (model, weight), own in zip(self._fitted.members, views, strict=True):

@@ -215,17 +215,19 @@ class TableRegressor(NumberAnswers):
         given = read_numbers(y, n_rows)
         missing = int(np.isnan(given.values).all(axis=1).sum())
         if missing:
-            told = (
+            message = (
                 f"{missing} of {n_rows} rows have no answer: they only teach what columns are like"
             )
-            warn(told, UserWarning)
+            warn(message, UserWarning)
         return given
 
     def _to_train_on(self, given):
         sample = given.sample
         if not given.complete:
-            told = f"trained on a sample of {sample.n_rows} of {given.n_rows} rows, which is here"
-            warn(told, UserWarning)
+            message = (
+                f"trained on a sample of {sample.n_rows} of {given.n_rows} rows, which is here"
+            )
+            warn(message, UserWarning)
         return sample
 
     def _new_fitted(self, y: Given) -> FittedNumbers:

@@ -106,26 +106,26 @@ def _summary(model: Any) -> str:
 
 def _training(model: Any) -> str:
     records, stream = last_training(model.history_), model.stream_
-    told = []
+    lines = []
     if stream:
         figures = f"a mean loss of {brief(stream['loss'])} and an accuracy of "
-        told.append(
+        lines.append(
             f"The model learnt {brief(stream['rows'])} rows of a stream in "
             f"{brief(stream['batches'])} batches. Each row was predicted before it was learnt: "
             f"{figures}{100 * stream['accuracy']:.1f} %."
         )
     if not records:
-        return "".join(f"<p>{to_html(each)}</p>" for each in told)
+        return "".join(f"<p>{to_html(each)}</p>" for each in lines)
     end = records[-1]
     unit = "batches" if stream else "epochs"
-    told.append(
+    lines.append(
         f"The last {brief(len(records))} {unit} are drawn. In the last one the loss is "
         f"{brief(end['loss'], 4)} nats a row, and {100 * end['accuracy']:.1f} % of the training "
         "rows are predicted right."
     )
     if any("went_back" in record for record in records):
-        told.append("Training went back and shortened its steps where the loss rose.")
-    text = "".join(f"<p>{to_html(each)}</p>" for each in told)
+        lines.append("Training went back and shortened its steps where the loss rose.")
+    text = "".join(f"<p>{to_html(each)}</p>" for each in lines)
     return f'{text}\n<div class="picture">{picture_of(records)}</div>'
 
 

@@ -36,16 +36,16 @@ def classes_section(model: Any, names: list[str], classes: list[int]) -> str:
     about = _families(model)
     most = max(min(_PANELS, _CURVES // len(classes)), 6)
     shown = "\n".join(panel(each, classes, about.get(each.column, "")) for each in found[:most])
-    told = (
+    intro = (
         "<p>Each panel is a column: the density of a number, or the shares of the levels. The "
         "columns that say most of the class, alone, come first; how much that is stands beside "
         "their names. Two classes can be compared: then the columns that tell the two apart best "
         "come first.</p>"
     )
     if len(found) > most:
-        told += f"<p>{most} of {brief(len(found))} columns are shown.</p>"
+        intro += f"<p>{most} of {brief(len(found))} columns are shown.</p>"
     everything = len(classes) <= _MANY
-    return f'{few}{told}{_picker(names, classes, everything)}<div class="panels">{shown}</div>'
+    return f'{few}{intro}{_picker(names, classes, everything)}<div class="panels">{shown}</div>'
 
 
 def _families(model: Any) -> dict[Any, str]:
@@ -81,7 +81,7 @@ def _picker(names: Sequence[str], classes: Sequence[int], everything: bool) -> s
 
 def _words(model: Any, names: list[str], classes: list[int]) -> str:
     """The words of each class, and what a script needs to compare two of them."""
-    told = (
+    intro = (
         "<p>The words that speak most for a class: what an occurrence of the word adds to the "
         "score of the class, beyond what it adds to the average class, times how often the class "
         "uses the word. Against another class, it is what the word adds to the log-odds.</p>"
@@ -103,7 +103,7 @@ def _words(model: Any, names: list[str], classes: list[int]) -> str:
     packed = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     picker = _picker(names, classes, everything=True) if len(classes) > 2 else ""
     return (
-        f'{told}{picker}<div class="cards" id="words">{cards}</div>\n'
+        f'{intro}{picker}<div class="cards" id="words">{cards}</div>\n'
         f'<script type="application/json" id="telling">{packed}</script>'
     )
 

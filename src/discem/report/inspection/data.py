@@ -30,12 +30,12 @@ def data_section(checked: Checked) -> str:
         "macro-F1": f"{result.macro_f1:.3f}",
         f"labelled {noun}s": brief(result.documents),
     }
-    told = "".join(
+    facts = "".join(
         f"<div><dt>{name}</dt><dd>{to_html(value)}</dd></div>" for name, value in figures.items()
     )
     if result.unknown:
         names = ", ".join(f"{name} ({n})" for name, n in list(result.unknown.items())[:10])
-        told += f"<div><dt>labels that the model does not know</dt><dd>{escape(names)}</dd></div>"
+        facts += f"<div><dt>labels that the model does not know</dt><dd>{escape(names)}</dd></div>"
     sure, right = checked.answers
     said, share, spread, error = calibration(sure, right)
     low = float(min(said.min(), share.min(), 0.9))
@@ -47,7 +47,7 @@ def data_section(checked: Checked) -> str:
     doubt = chart([Line(100 * answered[some], 100 * accuracy[some])], f"{noun}s answered, %",
                   "accuracy, %", "Accuracy on the rows that are answered.")  # fmt: skip
     return (
-        f'<dl class="facts">{told}</dl>\n<div class="pictures">'
+        f'<dl class="facts">{facts}</dl>\n<div class="pictures">'
         f'<figure><p class="title">Calibration (mean error {100 * error:.1f} %)</p>{honest}'
         "<figcaption>Points below the line are of a model that is too certain.</figcaption>"
         f'</figure><figure><p class="title">Accuracy, if the least certain {noun}s are left '
@@ -109,11 +109,11 @@ def rows_section(model: Any, checked: Checked) -> str:
 def _line(model: Any, seen: Seen, noun: str, because: Any) -> str:
     name = seen.name if len(seen.name) <= _TEXT else seen.name[: _TEXT - 1] + "…"
     label = "" if seen.label is None else f"is {seen.label}, "
-    told = f"{label}predicted {seen.predicted} ({100 * seen.probability:.1f} %)"
+    answer = f"{label}predicted {seen.predicted} ({100 * seen.probability:.1f} %)"
     density = "" if seen.density is None else f"ln p(x) {seen.density:.1f}"
     name = name if noun == "document" else f"{noun} {name}"
     return (
-        f"<li><p><b>{escape(name)}</b> {to_html(told)} <span>{to_html(density)}</span></p>"
+        f"<li><p><b>{escape(name)}</b> {to_html(answer)} <span>{to_html(density)}</span></p>"
         f"<p>{to_html(because(model, seen))}</p></li>"
     )
 

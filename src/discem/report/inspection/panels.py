@@ -76,7 +76,7 @@ def summaries(belief: Belief) -> list[str]:
     own = p[:, : len(places)] / np.maximum(p[:, : len(places)].sum(axis=1, keepdims=True), 1e-300)
     mean = own @ places
     spread = np.sqrt(np.maximum(own @ places**2 - mean**2, 0.0))
-    told = []
+    texts = []
     for k in range(len(p)):
         if is_time:
             text = str(mean[k : k + 1].astype("int64").astype(given.dtype)[0])[:10]
@@ -84,8 +84,8 @@ def summaries(belief: Belief) -> list[str]:
             text = f"{brief(float(mean[k]))} ± {brief(float(spread[k]))}"
         if belief.zero is not None:
             text = f"0 in {100 * belief.zero[k]:.0f} %, else {text}"
-        told.append(text)
-    return told
+        texts.append(text)
+    return texts
 
 
 def _curves(belief: Belief, classes: Sequence[int]) -> str:
@@ -103,8 +103,8 @@ def _curves(belief: Belief, classes: Sequence[int]) -> str:
         left, right = across[0] - 2 * (across[0] < 1), across[-1] + 2 * (across[-1] > _SIDE - 1)
         d = path([left, *across, right], [_HEIGHT + 2, *up, _HEIGHT + 2], 0)
         curves += f'<path class="k k{k}" d="{d}"/>'
-    told = summaries(belief)
-    means = "".join(f'<li class="k k{k}">{to_html(told[k])}</li>' for k in classes)
+    texts = summaries(belief)
+    means = "".join(f'<li class="k k{k}">{to_html(texts[k])}</li>' for k in classes)
     ends = [belief.places[0], belief.places[len(belief.places) // 2], belief.places[-1]]
     axis = "".join(f"<span>{_place(end)}</span>" for end in ends)
     return (

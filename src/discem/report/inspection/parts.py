@@ -21,11 +21,11 @@ def parts_section(model: Any, names: list[str], classes: list[int]) -> str:
     """The parts of each class, or nothing where it has none."""
     if hasattr(model, "topics_"):
         return _topics(model, names, classes)
-    told = _members(model)
+    averaged = _members(model)
     joint = model._joint() if hasattr(model, "_joint") else getattr(model, "model_", model)
     counts = getattr(joint, "n_components_", None)
     if counts is None or counts.max() == 1:
-        return told
+        return averaged
     codes = np.repeat(np.arange(len(counts)), counts)
     if hasattr(joint, "_words"):
         log_p = joint.component_log_prob_
@@ -49,7 +49,7 @@ def parts_section(model: Any, names: list[str], classes: list[int]) -> str:
     )
     if getattr(model, "_fitted", None) is not None and getattr(model._fitted, "density", None):
         lead += "<p>They are those of the density, the model that knows what rows look like.</p>"
-    return told + lead + _blocks(blocks)
+    return averaged + lead + _blocks(blocks)
 
 
 def _members(model: Any) -> str:

@@ -71,7 +71,6 @@ def inspect(
 
 
 def _check(reader: Reader, target: str | None) -> Checked:
-    """What the model makes of all rows."""
     from ..report.inspection import Checked
 
     checked = Checked(class_names(reader.model), reader.noun)

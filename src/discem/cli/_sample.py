@@ -48,7 +48,6 @@ def sample(
 
 
 def _cells(model: Any, pairs: list[str]) -> dict[str, Any]:
-    """The given cells, read as the model knows their columns."""
     from ..io.file_rows import TextRows
     from ..io.sources import listed
     from ..io.table_files import kind_of

@@ -235,7 +235,6 @@ class Tables(Reader):
 
     @property
     def _given(self) -> dict[str, str]:
-        """The families of columns that were given."""
         families = self.model.families
         return families if isinstance(families, dict) else {}
 

@@ -191,7 +191,6 @@ def step_of(record: dict[str, Any]) -> str:
 
 
 def _show_columns(families: dict[Any, str]) -> None:
-    """What each column was taken for."""
     if not families:
         return
     console, table = screen(), Table("column", "taken for", "because")

@@ -37,7 +37,6 @@ class Answers(Doubts):
     classes_: np.ndarray
 
     def _joint(self) -> Any:
-        """The model that is asked."""
         check_is_fitted(self)
         return self
 
@@ -252,7 +251,6 @@ class DensityAnswers(Answers):
     _fitted: Any
 
     def _joint(self) -> MixtureClassifier:
-        """The density, or the model itself if there is none."""
         check_is_fitted(self)
         return self._fitted.density or self._fitted.model
 

@@ -89,7 +89,6 @@ class ReadsRows(Joint):
     class_weight: Any
 
     def _choose_family(self, X) -> Family:
-        """The family of a model of X."""
         raise NotImplementedError
 
     def _auto_unlabelled(self, family: Family, ratio: float) -> float:

@@ -66,7 +66,6 @@ class Explanation(NamedTuple):
         return [(self.names[j], float(parts[j])) for j in order]
 
     def _places(self, label: Any, other: Any) -> tuple[int, int]:
-        """Where two classes stand."""
         one, two = _pair(self.classes, self.scores[None], label, other)
         return int(one[0]), int(two[0])
 

@@ -187,7 +187,6 @@ def _built(tree: Any, arrays: list[Any], depth: int = _DEEPEST) -> Any:
 
 
 def _taken_apart(value: Any) -> tuple[str, dict[str, Any]]:
-    """The name of a kind and its fields."""
     kind = type(value)
     name = name_of(kind)
     if name is not None:

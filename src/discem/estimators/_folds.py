@@ -135,7 +135,6 @@ def _numbers(rows: Any) -> np.ndarray:
 
 
 def _groups(cv: list[Any], n: int) -> np.ndarray:
-    """The number of the group of each row."""
     if len(cv) != n:
         raise ValueError(f"{len(cv)} groups, one for each row, but there are {n} rows")
     return np.unique(np.asarray(cv), return_inverse=True)[1]

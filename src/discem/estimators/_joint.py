@@ -275,7 +275,6 @@ class Joint(Adapts, Doubts, Plots, Named, Shared, _input.Classifier):
         return self._draw(codes, rng), self.classes_[codes]
 
     def _draw(self, codes: np.ndarray, rng) -> Any:
-        """Rows of the given classes."""
         blocks = self.learner_.model.blocks
         drawn = tuple(family_of(block).sample(block, codes, rng) for block in blocks)
         return drawn if len(drawn) > 1 else drawn[0]

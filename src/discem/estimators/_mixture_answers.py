@@ -42,7 +42,6 @@ class MixtureAnswers(Asks, ExplainsRows, Joint):
         return self.responsibilities(X).argmax(axis=1)
 
     def _code(self) -> np.ndarray:
-        """The class of each component, by its place."""
         return np.repeat(np.arange(len(self.classes_)), self.n_components_)
 
     def _draw(self, codes, rng):

@@ -44,7 +44,6 @@ class FittedNumbers(FittedTable):
     flat: bool = True  # whether y was a vector
 
     def check(self) -> None:
-        """Refuse what training cannot have left; it may come from anywhere."""
         demand(isinstance(self.responses, list) and self.responses, "it has no answers")
         q = len(self.responses)
         for response in self.responses:

@@ -95,6 +95,5 @@ def strata_of(y: np.ndarray) -> np.ndarray:
 
 
 def _sizes(n_rows: float, n_features: int) -> list[int]:
-    """Numbers of components to try."""
     sizes = _WIDE_SIZES if n_features >= _WIDE else _SIZES
     return [size for size in sizes if size == 1 or n_rows >= ROWS_EACH * size]

@@ -141,7 +141,6 @@ class PlanesModel:
         return True
 
     def _check_fitted(self) -> None:
-        """Refuse what training cannot have left; it may come from anywhere."""
         demand(isinstance(self.layout_, Layout), "it does not know its columns")
         self.layout_.check()
         demand(isinstance(self.learner_, Learner), "it has no learner")

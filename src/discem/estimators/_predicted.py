@@ -52,7 +52,6 @@ class PredictedNumbers:
         return len(self._normals.shares)
 
     def __getitem__(self, rows: Any) -> PredictedNumbers:
-        """The distributions of some rows."""
         shares, means, variances = self._normals
         rows = np.atleast_1d(np.arange(len(self))[rows])
         some = Normals(shares[rows], means[:, rows], variances[:, rows])
@@ -137,7 +136,6 @@ class PredictedNumbers:
             )
 
     def _answers(self, y: Any) -> np.ndarray:
-        """Answers as (n, q)."""
         n, q = len(self), len(self._responses)
         if np.ndim(y) == 0:
             return np.full((n, q), float(y))

@@ -206,7 +206,6 @@ class Response(NamedTuple):
         return np.where(np.isnan(z), -np.inf, found)
 
     def check(self) -> None:
-        """Refuse what cannot have been learnt; it may come from anywhere."""
         demand(self.kind in TARGETS, "it does not know what its answers are")
         check_number("least answer", self.low)
         check_number("largest answer", self.high, least=self.low)

@@ -31,7 +31,6 @@ class LabelRuns:
         return n - float(self.counts @ self.counts) / max(n, 1.0)
 
     def check(self, n_classes: int) -> None:
-        """Refuse what no stream can have left; it may come from anywhere."""
         check_array("rows of each class", self.counts, (n_classes,), least=0.0)
         check_count("changes of labels", self.changes)
         check_count("the last label", self.last, -1, n_classes - 1)

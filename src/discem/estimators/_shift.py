@@ -42,7 +42,6 @@ class LabelShift(NamedTuple):
         return 0.5 * float(np.abs(self.now - self.before).sum())
 
     def check(self, classes: np.ndarray) -> None:
-        """Refuse what cannot have been found; it may come from anywhere."""
         demand(np.array_equal(self.classes, classes), "a shift is of other classes")
         for name in ("before", "now", "error"):
             check_array(name, getattr(self, name), classes.shape, least=0.0)
@@ -86,7 +85,6 @@ class Scaling(NamedTuple):
         return log_softmax(scores, axis=1)
 
     def check(self, n_classes: int) -> None:
-        """Refuse what cannot have been learnt; it may come from anywhere."""
         check_number("temperature", self.temperature, above=0.0, most=1.0)
         check_array("bias", self.bias, (n_classes,), least=-20.0, most=20.0)
 
@@ -186,7 +184,6 @@ class Adapts:
 
 
 def _codes(y: Any, classes: np.ndarray) -> np.ndarray:
-    """The place of the class of each row that is known."""
     targets = _input.encode(_input.check_y(y, len(y)), classes)
     if not targets.plain or (targets.codes < 0).any():
         raise InputError("known=(X, y) needs rows that all have a label of the training")

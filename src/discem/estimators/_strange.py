@@ -91,7 +91,6 @@ class Usual:
         return float(np.interp(place, np.arange(len(self.scores)), self.scores))
 
     def check(self, n_columns: int) -> None:
-        """Refuse what cannot have been learnt; it may come from anywhere."""
         scores = self.scores
         check_array("usual scores", scores, (len(scores),))
         demand((np.diff(scores) >= 0).all(), "usual scores are in no order")

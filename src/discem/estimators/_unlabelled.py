@@ -165,7 +165,6 @@ def _across(scores: np.ndarray) -> np.ndarray:
 
 
 def _means(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """The mean of the group of each row."""
     sizes = np.maximum(np.bincount(groups), 1)
     found = [np.bincount(groups, column) / sizes for column in values.T]
     return np.stack(found, axis=1)[groups]

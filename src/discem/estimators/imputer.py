@@ -181,7 +181,6 @@ class TableImputer(Named, Shared, TransformerMixin, BaseEstimator):
         return _check_feature_names_in(self, input_features)
 
     def _check_fitted(self) -> None:
-        """Refuse what training cannot have left: the imputer may come from anywhere."""
         check_plain("options", self.get_params(deep=False))
         check_how(self.how, 1)
         mixtures = self.mixtures_

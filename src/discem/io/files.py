@@ -113,7 +113,6 @@ def is_same_file(one: str | os.PathLike[str] | int, other: str | os.PathLike[str
 
 
 def _status(path: str | os.PathLike[str]) -> os.stat_result | None:
-    """What is known of a file, if it is there."""
     try:
         return os.stat(path)
     except FileNotFoundError:

@@ -246,7 +246,6 @@ def _read_numbers(cells: list[Any], types: set[type], what: str) -> np.ndarray:
 
 
 def _is_lost(label: int | float | None) -> bool:
-    """Whether a float cannot hold a label."""
     return isinstance(label, int) and is_inexact(label) and label != float(label)
 
 

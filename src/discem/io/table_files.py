@@ -187,7 +187,6 @@ class ReadTable(Table):
         return ReadTable, (self.contents,)
 
     def __getitem__(self, rows: Any) -> ReadTable:
-        """Some of the rows."""
         return ReadTable({name: content.only(rows) for name, content in self.contents.items()})
 
     def joined(self, others: Sequence[ReadTable]) -> ReadTable:

@@ -223,6 +223,22 @@ class NumberAnswers(RegressorMixin, TablePreset):
         axes = ((shares, 1), (means, 2), (variances, 2))
         return self._predicted(Normals(*(np.concatenate(part, axis=a) for part, a in axes)))
 
+    # --- what is known of it ----------------------------------------------------------------------
+
+    @property
+    def target_(self) -> Any:
+        kinds = [response.kind for response in self._fitted.responses]
+        return kinds[0] if self._fitted.flat else kinds
+
+    @property
+    def members_(self) -> list[dict[str, Any]]:
+        check_is_fitted(self)
+        return [
+            {"weight": weight, "loss": model.learner_.rule.loss}
+            | {"n_components": int(model.learner_.model.first[-1])}
+            for model, weight in self._fitted.members
+        ]
+
     # --- the density ------------------------------------------------------------------------------
 
     def _joint(self):

@@ -175,6 +175,8 @@ class MixtureClassifier(MixtureAnswers, GenerativeClassifier):
 
     def _encoded(self, X, fresh: bool, stream: bool) -> Any:
         """Tables that need more than an array of numbers are read by their columns."""
+        if layout_of(X) is not None:
+            return X
         if not fresh:
             if not hasattr(self, "layout_"):
                 return X

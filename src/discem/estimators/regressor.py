@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from .._checks import demand
 from .._kinds import savable
@@ -215,19 +214,15 @@ class TableRegressor(NumberAnswers):
         given = read_numbers(y, n_rows)
         missing = int(np.isnan(given.values).all(axis=1).sum())
         if missing:
-            message = (
-                f"{missing} of {n_rows} rows have no answer: they only teach what columns are like"
-            )
-            warn(message, UserWarning)
+            answers = f"{missing} of {n_rows} rows have no answer"
+            warn(f"{answers}: they only teach what columns are like", UserWarning)
         return given
 
     def _to_train_on(self, given):
         sample = given.sample
         if not given.complete:
-            message = (
-                f"trained on a sample of {sample.n_rows} of {given.n_rows} rows, which is here"
-            )
-            warn(message, UserWarning)
+            sizes = f"{sample.n_rows} of {given.n_rows} rows"
+            warn(f"trained on a sample of {sizes}, which is here", UserWarning)
         return sample
 
     def _new_fitted(self, y: Given) -> FittedNumbers:
@@ -424,22 +419,6 @@ class TableRegressor(NumberAnswers):
         """The options that are given."""
         given = {name: getattr(self, name) for name in DEFAULTS}
         return {name: value for name, value in given.items() if value != "auto"}
-
-    # --- what is known of it ----------------------------------------------------------------------
-
-    @property
-    def target_(self) -> Any:
-        kinds = [response.kind for response in self._fitted.responses]
-        return kinds[0] if self._fitted.flat else kinds
-
-    @property
-    def members_(self) -> list[dict[str, Any]]:
-        check_is_fitted(self)
-        return [
-            {"weight": weight, "loss": model.learner_.rule.loss}
-            | {"n_components": int(model.learner_.model.first[-1])}
-            for model, weight in self._fitted.members
-        ]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -14,8 +14,7 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="pictures need discem[plot]")
 
-from lab import catalogue, study
-from lab.page import build_page
+from lab import catalogue, page, study
 from lab.study import Part, PartFailedError, Plan
 
 import discem
@@ -61,7 +60,8 @@ def experiment(tmp_path, monkeypatch):
     folder.mkdir()
     name = f"fake{abs(hash(tmp_path)) % 10**9}"  # modules are imported once
     monkeypatch.setattr(catalogue, "SCRIPTS", folder)
-    monkeypatch.setattr(catalogue, "ORDER", (name,))
+    for module in (catalogue, page):
+        monkeypatch.setattr(module, "ORDER", (name,))
     monkeypatch.syspath_prepend(str(folder))
 
     def write(*parts):
@@ -115,6 +115,13 @@ def test_parts_are_done_once_and_the_longest_first(experiment, tmp_path):
     assert study.count([name], Plan(), tmp_path) == (2, 2)
     study.forget([name], Plan(), tmp_path)
     assert study.count([name], Plan(), tmp_path) == (0, 2)
+
+
+def test_the_command_does_what_is_not_done_yet_and_all_again_if_asked(experiment, tmp_path, good):
+    name = experiment(part("a"), part("b"))
+    for options, times in ((), 1), ((), 1), (("--fresh", "--jobs", 2), 2):
+        good("reproduce", name, "--output", tmp_path / "out", *options)
+        assert sorted(done(experiment)) == sorted(["a", "b"] * times)
 
 
 def test_a_result_of_another_version_or_a_damaged_one_is_not_used(experiment, tmp_path):
@@ -245,8 +252,8 @@ def test_without_data_there_are_sections_that_say_so(tmp_path):
     assert {"accuracy", "sgd", "lda", "lda-losses"} <= set(names)
     contents = study.run(names, Plan(quick=True), tmp_path)
     assert all(content["missing"] and not content["tables"] for content in contents)
-    page = build_page(tmp_path).read_text()
-    assert page.count("<strong>Not run</strong>") >= len(names)
+    told = page.build_page(tmp_path).read_text()
+    assert told.count("<strong>Not run</strong>") >= len(names)
 
 
 @pytest.mark.parametrize("name", catalogue.ORDER)

@@ -58,7 +58,7 @@ def tables(n=120, seed=0):
 CHOOSING = {
     "table": (TableClassifier(random_state=0, max_iter=8, density=False, tol=None), tables),
     "text": (TextClassifier(random_state=0, max_iter=4), texts),
-    "multinomial": (MultinomialNB(random_state=0), counts),
+    "multinomial": (MultinomialNB(random_state=0, max_iter=8), counts),
     "mixture": (MixtureClassifier("auto", random_state=0, max_iter=4, tol=None), numbers),
 }
 every_estimator = pytest.mark.parametrize("name", CHOOSING)

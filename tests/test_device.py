@@ -164,9 +164,10 @@ def test_regression_on_the_device(stream, tmp_path):
 
 @needs_torch
 def test_texts_on_the_device():
-    texts = ["good film", "bad film", "good plot and good cast", "bad plot and bad cast"] * 30
+    texts = ["good film", "bad film", "good plot and good cast", "bad plot and bad cast"] * 10
+    options = {"max_iter": 3, "random_state": 0}
     ends = [
-        discem.TextClassifier(random_state=0, device=where).fit(texts, ["+", "-"] * 60)
+        discem.TextClassifier(**options, device=where).fit(texts, ["+", "-"] * 20)
         for where in (None, HERE)
     ]
     one, other = (model.predict_proba(texts) for model in ends)
@@ -175,8 +176,8 @@ def test_texts_on_the_device():
 
 @needs_torch
 def test_single_precision_is_as_good():
-    X, y = load_digits(return_X_y=True)
-    for model in (discem.GaussianNB(random_state=0), discem.MixtureClassifier(random_state=0)):
+    (X, y), options = load_digits(return_X_y=True), {"max_iter": 5, "random_state": 0}
+    for model in (discem.GaussianNB(**options), discem.MixtureClassifier(**options)):
         right = [
             clone(model).set_params(device=where).fit(X[::2], y[::2]).score(X[1::2], y[1::2])
             for where in (HERE, Device("cpu", "float32"))

@@ -92,7 +92,10 @@ def expected_failures(model):
     return failures
 
 
-@parametrize_with_checks([Model() for Model in MODELS], expected_failed_checks=expected_failures)
+@parametrize_with_checks(
+    [GaussianNB(), MultinomialNB(max_iter=5)],  # this one tries candidates, each of many epochs
+    expected_failed_checks=expected_failures,
+)
 def test_scikit_learn(estimator, check):
     check(estimator)
 
@@ -168,10 +171,10 @@ def test_grid_search_in_a_pipeline(Model):
     grid = {
         f"{step}__loss": ["ncll", Blend(0.2)],
         f"{step}__prior": ["data", prior],
-        f"{step}__step": ["auto", power(0.05, 100.0)],
+        f"{step}__step": [power(0.05, 100.0)],
     }
     pipeline = make_pipeline(FunctionTransformer(), Model(max_iter=5, random_state=0))
-    search = GridSearchCV(pipeline, grid, cv=3, error_score="raise").fit(X, y)
+    search = GridSearchCV(pipeline, grid, cv=2, error_score="raise").fit(X, y)
     assert search.best_score_ > 0.9
     assert search.predict(X).dtype == y.dtype
     assert cross_val_score(pipeline, X, y, cv=3, scoring="neg_log_loss").min() > -0.5

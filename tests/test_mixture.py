@@ -174,7 +174,7 @@ def test_scikit_learn(estimator, check):
     check(estimator)
 
 
-@data_checks([MixtureClassifier(families="words")], expected_failures)
+@data_checks([MixtureClassifier(families="words", max_iter=15)], expected_failures)
 def test_scikit_learn_on_words(estimator, check):
     check(estimator)
 

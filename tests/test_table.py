@@ -879,16 +879,16 @@ def test_a_thousand_levels():
     assert model.score(X, y) > 0.85
 
 
-def test_ten_thousand_columns():
+def test_thousands_of_columns():
     """They take their time, and no more: nothing is quadratic in columns."""
     rng = np.random.default_rng(0)
     y = np.arange(40) % 2
-    X = pd.DataFrame(rng.normal(size=(40, 10_000)) + 0.3 * y[:, None])
-    X.columns = [f"f{j}" for j in range(10_000)]
+    X = pd.DataFrame(rng.normal(size=(40, 4000)) + 0.3 * y[:, None])
+    X.columns = [f"f{j}" for j in range(4000)]
     begun = time.process_time()
     model = TableClassifier(**FIXED | {"max_iter": 2}).fit(X, y)
     model.predict(X)
-    assert time.process_time() - begun < 60
+    assert time.process_time() - begun < 20
     assert model.score(X, y) > 0.9
 
 

@@ -459,9 +459,7 @@ def test_unlabelled_documents_do_no_harm(loss):
     test, truth = corpus(300, seed=1)
     known = np.arange(400) % 4 == 0
     some = np.where(known, y, None)
-    alone = TextClassifier(loss=loss, **QUICK).fit(
-        [X[i] for i in np.flatnonzero(known)], y[known]
-    )
+    alone = TextClassifier(loss=loss, **QUICK).fit([X[i] for i in np.flatnonzero(known)], y[known])
     with_them = TextClassifier(loss=loss, **QUICK).fit(X, some)
     assert with_them.score(test, truth) > alone.score(test, truth) - 0.05
 

@@ -24,6 +24,7 @@ from discem.exceptions import InputError, MissingExtraError, ModelFileError, Opt
 from discem.io import encoders
 
 SUBJECTS = {"sea": ["port", "cargo", "vessel"], "land": ["wheat", "crop", "farm"]}
+QUICK = {"max_iter": 5, "random_state": 0}
 FEW = {"loss": "ncll", "weighting": "tfidf", "max_iter": 3, "random_state": 0}
 
 
@@ -58,12 +59,12 @@ def corpus(n, seed=0, marked=0.8):
 @pytest.fixture(scope="module")
 def told():
     X, y = corpus(160)
-    return TextClassifier(Moods(), random_state=0).fit(X, y)
+    return TextClassifier(Moods(), **QUICK).fit(X, y)
 
 
 def test_the_joint_knows_what_both_know(told):
     X, y = corpus(400, seed=1)
-    words = TextClassifier(random_state=0).fit(*corpus(160))
+    words = TextClassifier(**QUICK).fit(*corpus(160))
     assert words.score(X, y) < 0.6 < 0.8 < told.score(X, y)
     assert log_loss(y, told.predict_proba(X)) < log_loss(y, words.predict_proba(X)) - 0.3
     assert told.chosen_["vectors"]["log_loss"] < told.chosen_["vectors"]["words_alone"]
@@ -73,16 +74,16 @@ def test_the_joint_knows_what_both_know(told):
 def test_vectors_that_say_nothing_leave_words_alone():
     X, y = corpus(160)
     noise = np.random.default_rng(0)
-    model = TextClassifier(lambda texts: noise.normal(size=(len(texts), 4)), random_state=0)
+    model = TextClassifier(lambda texts: noise.normal(size=(len(texts), 4)), **QUICK)
     model.fit(X, y)
     weight = model.chosen_["vectors"]["weight"]
     if model._fitted.meaning is None:
-        alone = TextClassifier(random_state=0).fit(X, y)
+        alone = TextClassifier(**QUICK).fit(X, y)
         assert weight == 0.0
         assert np.array_equal(model.predict_proba(X), alone.predict_proba(X))
-    constant = TextClassifier(lambda texts: np.ones((len(texts), 4)), random_state=0).fit(X, y)
+    constant = TextClassifier(lambda texts: np.ones((len(texts), 4)), **QUICK).fit(X, y)
     assert constant._fitted.meaning is None
-    alone = TextClassifier(random_state=0).fit(X, y)
+    alone = TextClassifier(**QUICK).fit(X, y)
     assert np.array_equal(constant.predict_proba(X), alone.predict_proba(X))
 
 
@@ -90,7 +91,7 @@ def test_words_that_say_nothing_leave_vectors_alone():
     rng = np.random.default_rng(0)
     y = rng.choice(["+", "-"], 300, p=[0.9, 0.1])
     X = [f"w{rng.integers(60)} w{rng.integers(60)} {mark}" for mark in y]
-    model = TextClassifier(Moods(noise=1.0), random_state=0).fit(X, y)
+    model = TextClassifier(Moods(noise=1.0), **QUICK).fit(X, y)
     alone = model._fitted.meaning.model
     vectors = Moods(noise=1.0).encode(X)
     assert model.score(X, y) >= alone.score(vectors, y) - 0.01
@@ -117,7 +118,7 @@ def test_encoders_of_every_kind(kind):
 def test_documents_are_encoded_once_in_a_fit():
     X, y = corpus(120)
     encoder = Moods()
-    TextClassifier(encoder, random_state=0).fit(X, y)
+    TextClassifier(encoder, **QUICK).fit(X, y)
     assert sum(encoder.calls) == len(X) + len(encoders.PROBES)
 
 
@@ -173,7 +174,7 @@ def test_unlabelled_documents_do_no_harm():
         unseen, truth = corpus(300, seed=9 + seed)
         losses = []
         for texts, labels in ((X[:60], y[:60]), (X, some)):
-            model = TextClassifier(Moods(), loss="ncll", random_state=0).fit(texts, labels)
+            model = TextClassifier(Moods(), loss="ncll", **QUICK).fit(texts, labels)
             losses.append(log_loss(truth, model.predict_proba(unseen)))
         gains.append(losses[0] - losses[1])
         joint = model.predict_joint_log_proba(unseen)
@@ -186,7 +187,7 @@ def test_unlabelled_documents_do_no_harm():
 def test_sets_of_labels_and_weights():
     X, y = corpus(60)
     sets = [{label} for label in y]
-    model = TextClassifier(Moods(), random_state=0).fit(X, sets)
+    model = TextClassifier(Moods(), **QUICK).fit(X, sets)
     assert model.score(X, y) > 0.5
     weights = np.where(np.arange(60) < 40, 1.0, 0.0)
     part = TextClassifier(Moods(), **FEW).fit(X, y, weights)

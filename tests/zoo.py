@@ -160,8 +160,8 @@ def uneven_weights(n: int, rng: Rng) -> np.ndarray:
 
 @table
 def nearly_deterministic_flags(rng):
-    y = labels(rng, 600, 10)
-    return cut(flags(y, rng, 60), y, 600)
+    y = labels(rng, 300, 10)
+    return cut(flags(y, rng, 30), y, 300)
 
 
 @table
@@ -239,9 +239,9 @@ def tiny_classes(rng):
 
 @table
 def a_rare_class(rng):
-    y = rng.integers(2, size=6000)
-    y[[*range(0, 5000, 1000), *range(5000, 6000, 200)]] = 2
-    return cut(bells(y, rng, 4), y, 5000)
+    y = rng.integers(2, size=3000)
+    y[[*range(0, 2000, 400), *range(2000, 3000, 200)]] = 2
+    return cut(bells(y, rng, 4), y, 2000)
 
 
 @table
@@ -251,9 +251,9 @@ def huge_imbalance(rng):
 
 
 @table
-def two_hundred_classes(rng):
-    y = labels(rng, 600, 200, fresh=600)
-    return cut(bells(y, rng, 5, gap=3.0), y, 600)
+def a_hundred_classes(rng):
+    y = labels(rng, 300, 100, fresh=300)
+    return cut(bells(y, rng, 5, gap=3.0), y, 300)
 
 
 @table
@@ -411,8 +411,8 @@ def empty_documents(rng):
 
 @counts
 def a_rare_class_of_documents(rng):
-    y = labels(rng, 4000, 3, fresh=1000, shares=[0.6, 0.395, 0.005])
-    return cut(documents(y, rng, words=60), y, 4000)
+    y = labels(rng, 1500, 3, fresh=1000, shares=[0.6, 0.395, 0.005])
+    return cut(documents(y, rng, words=60), y, 1500)
 
 
 @counts

@@ -249,11 +249,25 @@ def test_one_class_leaves_nothing_to_tell_apart(bad, good, tmp_path):
     good(*words, "--stream")
 
 
-def test_text_is_left_to_those_who_read_text(bad, tmp_path):
-    rows = [{"note": f"the {i} of many long notes is here to read", "out": "ab"[i % 2]}
+def test_columns_of_texts_are_read_by_their_words(good, bad, tmp_path):
+    words = ["good", "bad"]
+    rows = [{"note": f"the {i} of many notes is {words[i % 2]}", "size": i % 7, "out": "ab"[i % 2]}
             for i in range(60)]  # fmt: skip
-    told = bad("fit", write(tmp_path / "a.csv", rows), "--target", "out", "-o", tmp_path / "m")
-    assert "column 'note' holds text" in told and "leave it out with --ignore" in told
+    data, path = write(tmp_path / "a.csv", rows), tmp_path / "m"
+    good("fit", data, "--target", "out", "-o", path)
+    rows = [row | {"note": "a bad note", "out": None} for row in rows[:3]]
+    write(tmp_path / "b.csv", rows)
+    told = good("explain", path, tmp_path / "b.csv", "--row", 1, "--json")
+    (found,) = [json.loads(line) for line in told.splitlines()]
+    assert found["label"] == "b" and found["texts"]["note"][0][0] == "bad"
+    assert "bad" in good("explain", path, tmp_path / "b.csv", "--row", 1)
+    given = ("fit", data, "--target", "out", "--family", "note=text", "-o", path)
+    good(*given, "--stream", "--batch-size", 30)
+    assert "encoder='x' is unknown" in bad(*given, "--encoder", "x")
+    numbers = ("fit", data, "--target", "size", "--task", "regression", "-o", path)
+    assert "--encoder is for texts" in bad(*numbers, "--encoder", "wordllama")
+    told = bad(*numbers)
+    assert "column 'note' is text" in told and "leave it out with --ignore" in told
 
 
 def test_parquet_without_its_library_says_how_to_get_it(bad, tmp_path, monkeypatch):

@@ -160,10 +160,10 @@ def test_levels_are_plain_and_in_order():
     assert learn_one(pd.cut(COLUMNS["gaussian"], [-9, 0, 9])).levels == ["(-9, 0]", "(0, 9]"]
 
 
-def test_documents_are_refused():
+def test_documents_are_texts():
     reviews = [f"this is review number {i} of many" for i in range(30)]
-    with pytest.raises(InputError, match=r"column 'review' holds text, as .*: TextClassifier"):
-        learn_one(reviews, name="review")
+    column = learn_one(reviews, name="review")
+    assert column.family == "text" and column.why == "7 words each" and column.levels == []
     assert learn_one(reviews, families={"x": "ignored"}).why == "given"
     assert learn_one(reviews[:15] * 2).family == "categorical"  # as many as half of the rows
     assert learn_one(reviews[:19]).family == "ignored"

@@ -155,12 +155,13 @@ class Classes:
         if label == against:
             raise OptionError(f"--label and --against are both {label!r}")
         one, other = find_class(self.model, label), find_class(self.model, against)
-        parts = sorted(found.against(one, other), key=lambda part: -abs(part[1]))
-        cells = batch.cells(i)
+        parts, cells = _ranked(found, one, other), batch.cells(i)
         if cells is None:
-            shown = [[word, float(part)] for word, part in parts]
+            shown = parts
         else:  # columns that the model does not look at add nothing
-            shown = [[name, cells.get(name), float(part)] for name, part in parts if part]
+            shown = [[name, cells.get(name), part] for name, part in parts if part]
+        names_of_texts = getattr(self.model, "texts_", {})
+        texts = {str(n): _ranked(found.text(n), one, other)[:top] for n in names_of_texts}
         places = [names.index(label), names.index(against)]
         start, odds = found.intercept[places], scores[places]
         return batch.identity(i) | {
@@ -171,6 +172,7 @@ class Classes:
             "start": float(start[0] - start[1]),
             f"{batch.part}s": shown[:top],
             f"other_{batch.part}s": float(sum(part for *_, part in shown[top:])),
+            **({"texts": texts} if texts else {}),
         }
 
     def show_explanation(self, record: dict[str, Any], batch: Batch, i: int) -> None:
@@ -180,6 +182,8 @@ class Classes:
         for name, *cell, added in record[f"{part}s"]:
             shown = [name, *("missing" if each is None else str(each) for each in cell)]
             rows.append((REST if name == REST else " = ".join(shown), f"{added:+.3f}"))
+            for word, some in record.get("texts", {}).get(name, []):  # parts of this column
+                rows.append((f"  {word}", f"({some:+.3f})"))
         if record[f"other_{part}s"]:
             rows.append((f"(other {part}s)", f"{record[f'other_{part}s']:+.3f}"))
         rows.append((f"(before any {part})", f"{record['start']:+.3f}"))
@@ -205,3 +209,9 @@ class Classes:
         X, labels = self.model.sample(n, seed, y=y, given=given)
         classes = self.model.classes_.tolist()
         return X, [self.names[classes.index(each)] for each in labels.tolist()]
+
+
+def _ranked(found: Explanation, one: Any, other: Any) -> list[list[Any]]:
+    """What adds most to the log-odds of two classes, first."""
+    parts = sorted(found.against(one, other), key=lambda part: -abs(part[1]))
+    return [[name, float(part)] for name, part in parts]

@@ -101,8 +101,8 @@ def fit(
     ] = None,
     encoder: Annotated[
         str | None,
-        of_text(
-            "Add vectors of the documents, by an encoder that is installed: wordllama, model2vec, "
+        option(
+            "Add vectors of the texts, by an encoder that is installed: wordllama, model2vec, "
             "minilm or mpnet.",
             "NAME",
         ),
@@ -197,13 +197,13 @@ def fit(
         "--epochs": epochs,
         "--seed": seed,
         "--class-weight": class_weight and class_weight.value,
+        "--encoder": encoder,
     }
     text_flags = {
         "--weighting": weighting and weighting.value,
         "--ngrams": None if ngrams is None else _lengths(ngrams),
         "--min-df": None if min_df is None else _number(min_df),
         "--hash": hash,
-        "--encoder": encoder,
     }
     table_flags = {
         "--components": components,
@@ -314,8 +314,10 @@ def _new(options: dict[str, Any], target: str | None, id: str | None, numbers: b
     """An estimator of tables where there is a target, else one of text."""
     with leaving_at_once:
         from .. import TableClassifier, TableRegressor, TextClassifier
+        from ..io.encoders import check_encoder
         from ._tables import Roles, families_of
 
+    check_encoder(options.get("--encoder"))
     known = {_PARAMETERS[f]: value for f, value in options.items() if f in _PARAMETERS}
     known = {"random_state": 0} | known
     if target is None:
@@ -324,6 +326,8 @@ def _new(options: dict[str, Any], target: str | None, id: str | None, numbers: b
     families = families_of(options.get("--family", []), options.get("--ignore", []), roles)
     if not numbers:
         return TableClassifier(families=families or "auto", **known)
+    if "encoder" in known:
+        raise OptionError("--encoder is for texts, which models of numbers do not read")
     for flag in ("--class-weight", "--loss"):
         if known.get(_PARAMETERS[flag]) in ("balanced", "hinge"):
             raise OptionError(f"{flag} {options[flag]} is for classes, and the target has numbers")

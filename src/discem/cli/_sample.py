@@ -40,7 +40,7 @@ def sample(
     with records(output) as file:
         columns = {}
         for column in classifier.model_.layout_.columns:
-            if column.family != "ignored":
+            if column.is_modelled:
                 cells = [row.get(str(column.name)) for row in rows]
                 write = tidied if file.typed else as_written
                 columns[str(column.name)] = [write(cell, column) for cell in cells]

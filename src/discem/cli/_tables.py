@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..estimators._tables import refuse_texts
 from ..exceptions import InputError, OptionError, hint_of
 from ..io.cells import Content
 from ..io.column_kinds import column_names
@@ -29,7 +30,8 @@ _FEW = 10  # rows that may all have labels of their own
 _TAKEN = ("label", "probability", "probabilities")  # names in predictions
 _PARTITION = re.compile(r"partition ([0-9]+): (.*)", re.DOTALL)
 _WORDS = {
-    "TextClassifier reads text, or leave the column out": "leave it out with --ignore",
+    "fit without engine, or leave the column out": "fit without workers, or --ignore it",
+    "use TableClassifier, or leave the column out": "leave it out with --ignore",
     "give it the family 'categorical', which may have more": "fit with --family NAME=categorical",
 }
 
@@ -195,6 +197,8 @@ class Tables(Reader):
         rows.columns.clear()  # whose cells are in the table
         with placed(rows.place):
             layout = Layout.learn(table, self.model.families)
+            if not self.model._reads_texts:
+                refuse_texts(layout, type(self.model).__name__)
         if all(column.family == "ignored" and not column.holes for column in layout.columns):
             raise InputError(f"{rows.path}: no column varies: there is nothing to learn from")
 

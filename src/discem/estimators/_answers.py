@@ -146,8 +146,9 @@ class Answers(Doubts):
         found = row.layout.columns[j]
         if row.there()[0, j]:
             raise InputError(f"{place(found.name)} is given, and its distribution is asked for")
-        if found.family == IGNORED:
-            raise InputError(f"{place(found.name)} is ignored by the model ({found.why})")
+        if not found.is_modelled:
+            what = "ignored by the model" if found.family == IGNORED else "text, without a density"
+            raise InputError(f"{place(found.name)} is {what} ({found.why})")
         answer = distribution([self._joint()], row, self._of_class(y), j)
         if isinstance(answer, OfLevels):
             return dict(zip(found.levels, answer.p[0].tolist(), strict=True))
@@ -158,7 +159,7 @@ class Answers(Doubts):
         known = self._known("given", {} if given is None else given)
         encoded = self._row(known)
         for column, there in zip(encoded.layout.columns, encoded.there()[0], strict=True):
-            if column.name in known and not (there or column.family == IGNORED):
+            if column.name in known and column.is_modelled and not there:
                 what = "level" if column.has_levels else "cell"
                 raise InputError(f"{place(column.name)} has no {what} {known[column.name]!r}")
         return encoded

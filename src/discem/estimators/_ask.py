@@ -9,7 +9,6 @@ import numpy as np
 from .._checks import NUMBER
 from ..exceptions import OptionError
 from ..families._distributions import OfColumn, OfLevels
-from ..io.column_kinds import IGNORED
 from ._answers import Answers
 from ._impute import distributions, restored
 from ._tables import Encoded
@@ -78,9 +77,7 @@ class Asks(Answers):
         encoded = self._row(known)
         columns = encoded.layout.columns
         lacking = [
-            j
-            for j, column in enumerate(columns)
-            if column.family != IGNORED and column.name not in known
+            j for j, column in enumerate(columns) if column.is_modelled and column.name not in known
         ]
         rows, shares, places = [known], [1.0], [-1]
         answers = distributions([self._joint()], encoded, None, lacking)

@@ -70,8 +70,8 @@ def k_means(points, weight, n_clusters: int, rng) -> tuple[np.ndarray, int]:
     place = np.zeros(len(weight), dtype=np.int64)
     own = np.flatnonzero(weight > 0)
     n_clusters = min(n_clusters, len(own))
-    if n_clusters < 2:
-        return place, n_clusters
+    if n_clusters < 2 or not points.shape[1]:  # rows without columns are all alike
+        return place, min(n_clusters, 1)
     some = own if len(own) <= _CLUSTERED else rng.choice(own, _CLUSTERED, replace=False)
     means = KMeans(n_clusters, n_init=2, random_state=rng.randint(2**31))
     # clusters of a few thousand rows are found sooner than threads have met

@@ -117,6 +117,9 @@ class DocumentModel(ClassifierPreset):
         fitted.meaning = Meaning.new(self.encoder, vectors, device=self.device)
         return vectors
 
+    def _meanings(self) -> list[Meaning]:
+        return [] if self._fitted.meaning is None else [self._fitted.meaning]
+
     def _start(self) -> Any:
         """What the block of vectors adds for each class, whatever the document."""
         return 0.0 if self._fitted.meaning is None else self._fitted.meaning.start

@@ -40,6 +40,13 @@ class Explanation(NamedTuple):
     names: list  # of columns, or words
     contributions: np.ndarray  # (words or columns, classes)
     intercept: np.ndarray  # (classes,)
+    words_of: Any = None  # from a text column to an explanation of its part
+
+    def text(self, column: Any) -> Explanation:
+        """What each word of a text column adds; with the intercept it is the part of the column."""
+        if self.words_of is None:
+            raise InputError("there are no text columns")
+        return self.words_of(column)
 
     @property
     def columns(self) -> list:
@@ -111,6 +118,7 @@ class Explanations(Sequence):
         self.classes, self.columns = classes, columns
         self.contributions, self.intercepts = contributions, intercepts
         self._like: tuple[str, Any] = "pandas", None  # what the rows were, and their index
+        self.words_of: list[Any] = [None] * len(contributions)  # by row, see `Explanation`
 
     def __len__(self) -> int:
         return len(self.contributions)
@@ -118,8 +126,11 @@ class Explanations(Sequence):
     def __getitem__(self, i):
         if isinstance(i, slice):
             part = self.contributions[i], self.intercepts[i]
-            return Explanations(self.classes, self.columns, *part)
-        return Explanation(self.classes, self.columns, self.contributions[i], self.intercepts[i])
+            found = Explanations(self.classes, self.columns, *part)
+            found.words_of = self.words_of[i]
+            return found
+        part = self.contributions[i], self.intercepts[i]
+        return Explanation(self.classes, self.columns, *part, self.words_of[i])
 
     def __repr__(self) -> str:
         return f"Explanations of {len(self)} rows by {len(self.columns)} columns"

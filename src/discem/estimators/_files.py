@@ -74,8 +74,9 @@ def load(path, encoder: Any = None) -> Any:
     path : path
         A regular file.
     encoder : optional
-        What makes the vectors of a `TextClassifier` that was trained with an encoder: files have
-        its name and version, not the encoder. It is refused if it makes other vectors.
+        What makes the vectors of texts, where a `TextClassifier` or a `TableClassifier` was trained
+        with an encoder: files have its name and version, not the encoder. It is refused if it makes
+        other vectors.
 
     Returns
     -------
@@ -115,10 +116,11 @@ def load(path, encoder: Any = None) -> Any:
 
 
 def _give_encoder(model: Any, encoder: Any) -> None:
-    meaning = getattr(model._fitted, "meaning", None) if isinstance(model, Preset) else None
-    if meaning is None:
+    meanings = model._meanings() if isinstance(model, Preset) else []
+    if not meanings:
         raise OptionError("encoder: the model was not trained with vectors of texts")
-    meaning.check_encoder(encoder)
+    for meaning in meanings:
+        meaning.check_encoder(encoder)
     model.set_params(encoder=encoder)
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from ..exceptions import InputError, OptionError
 from ..families._distributions import OfColumn, OfCounts, OfNumbers
 from ..io.cells import as_times, read_objects, shown
-from ..io.column_kinds import IGNORED
 from ..io.columns import Column
 from ..io.filling import Filling, filled
 from ..io.frames import check_table
@@ -131,7 +130,7 @@ def _values(
     found: list[list[np.ndarray]] = [[] for _ in columns]
     for _, answers in _answers(models, encoded, allowed):
         for j, column in enumerate(columns):
-            if column.family != IGNORED and column.name in wanted:
+            if column.is_modelled and column.name in wanted:
                 found[j].append(getattr(distribution_of(layout, answers, j), how)())
     return [
         restored(column, np.concatenate(parts), how) if parts else column.constant(n)

@@ -167,6 +167,11 @@ class Joint(Adapts, Doubts, Plots, Named, Shared, _input.Classifier):
         return self._calibrate(self._scores(X), y, sample_weight)
 
     def _calibrate(self, scores: np.ndarray, y: Labels, sample_weight: Weights) -> Self:
+        self.temperature_ = self._best_temperature(scores, y, sample_weight)
+        return self
+
+    def _best_temperature(self, scores: np.ndarray, y: Labels, sample_weight: Weights) -> float:
+        """What to multiply the scores of rows by, which were not trained on."""
         y = _input.check_y(y, len(scores))
         targets = _input.encode(y, self.classes_)
         if not targets.plain:
@@ -181,9 +186,7 @@ class Joint(Adapts, Doubts, Plots, Named, Shared, _input.Classifier):
         weights = _input.check_weights(sample_weight, scores)
         if not weights[targets.codes >= 0].any():
             raise InputError("calibrate needs labelled rows of a weight > 0")
-        found = best_temperature(scores, targets.codes, weights, self._prior_shift)
-        self.temperature_ = found.value
-        return self
+        return best_temperature(scores, targets.codes, weights, self._prior_shift).value
 
     @writes
     def set_class_prior(self, class_prior: Any) -> Self:

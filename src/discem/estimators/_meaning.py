@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Self, cast
 
 import numpy as np
+from scipy.special import log_softmax
 
 from .._checks import check_array, check_number, demand
 from .._kinds import savable
@@ -26,6 +27,7 @@ from .presets import GaussianClassifier
 MEANING = "(meaning)"  # in explanations: what the vector adds
 _WEIGHT = 0.2  # of vectors beside words, where no documents are held out
 _ROWS = 32  # of a step in a stream: of more, steps are too large
+_NEVER = np.log(1e-11)  # of the logarithm of a frequency: there was no row of the class
 _STRENGTH = 0.25  # pseudo-observations of the prior of a mean, for each number of a vector
 
 
@@ -107,6 +109,19 @@ class Meaning:
         check_number("bias", self.bias)
         named = isinstance(self.encoder, str) and isinstance(self.version, str)
         demand(named, "its encoder has no name")
+
+
+def by_bayes(scores: np.ndarray, log_f: np.ndarray) -> np.ndarray:
+    """``ln p(x | y)`` of scores ``ln p(y, x)``, by Bayes' rule, up to what classes share.
+
+    `log_f` is how frequent classes were in training. Of a class that was not there, x says nothing.
+    """
+    return np.where(never_seen(log_f), 0.0, log_softmax(scores, axis=1) - log_f)
+
+
+def never_seen(log_f: np.ndarray) -> np.ndarray:
+    """Which classes had no row in training."""
+    return log_f < _NEVER
 
 
 def vector_scores(model: GaussianClassifier, vectors: np.ndarray) -> np.ndarray:

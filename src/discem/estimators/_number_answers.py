@@ -150,7 +150,7 @@ class NumberAnswers(RegressorMixin, TablePreset):
             return found
         encoded = Encoded.read(self.density_.layout_, row)
         there = encoded.there()[0]
-        gone = [j for j, own in enumerate(columns) if own.family != "ignored" and not there[j]]
+        gone = [j for j, own in enumerate(columns) if own.is_modelled and not there[j]]
         if gone:
             drawn, _ = draw([self.density_], encoded.take(np.zeros(DRAWS, int)), None,
                             np.random.RandomState(0))  # fmt: skip

@@ -47,6 +47,10 @@ class Preset(Named, Shared, BaseEstimator):
             demand(isinstance(name, str) and isinstance(seen, Seen), "files_ are none")
             seen.check_numbers()
 
+    def _meanings(self) -> list[Any]:
+        """The blocks of vectors of texts, each of which needs an encoder."""
+        return []
+
     @contextmanager
     def _beginning(self, fitted: Any) -> Iterator[None]:
         """Begin anew; what fails leaves all as it was, and Ctrl-C what was trained so far."""

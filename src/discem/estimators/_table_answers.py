@@ -8,15 +8,18 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..io.frames import check_table
 from ._ask import Asks
 from ._average import explained, log_proba, read_for
 from ._explain import ExplainsRows, Explanation, Explanations, Importance, as_rows
+from ._joint import normalized
 from ._pieces import by_partition, n_classes
 from ._preset import ClassifierPreset
 from ._shift import Scaling
 from ._table_preset import TablePreset
 from ._threads import reads, writes
 from ._types import Labels, Table, Weights
+from .text import TextClassifier
 
 
 class TableAnswers(Asks, TablePreset, ClassifierPreset):
@@ -48,17 +51,36 @@ class TableAnswers(Asks, TablePreset, ClassifierPreset):
     def predict_log_proba(self, X: Table) -> np.ndarray:
         """``ln p(y | x)`` of every class; see `predict_proba`."""
         check_is_fitted(self)
-        return log_proba(self._fitted.members, X)
+        texts = self._fitted.texts
+        if texts is None:
+            return log_proba(self._fitted.members, X)
+        table = check_table(X)
+        return self._with_texts(log_proba(self._fitted.members, table), self._texts_of(table))
+
+    def _texts_of(self, X: Any) -> dict[Any, list[str]]:
+        """The cells of the text columns."""
+        return self.model_.layout_.texts_of(X)
+
+    def _with_texts(self, log_p: np.ndarray, cells: dict[Any, list[str]]) -> np.ndarray:
+        """``ln p(y | x)`` where that of all columns but the texts is known."""
+        texts, (log_f, shift) = self._fitted.texts, self._log_frequencies()
+        scores = texts.scores(log_p, texts.said(cells, self.classes_), log_f, shift)
+        return normalized(texts.temperature * scores + shift)
+
+    def _log_frequencies(self) -> tuple[np.ndarray, np.ndarray]:
+        """How frequent classes were, ln f(y), and what the priors of classes have added since."""
+        return np.log(self.model_._frequencies()), self.model_._prior_shift
 
     @by_partition(n_classes)
     @reads
     def predict_joint_log_proba(self, X: Table) -> np.ndarray:
         """``ln p(y, x)`` of every class, of the model that classifies.
 
-        Of an average of models it is `score_samples` and `predict_log_proba`, added.
+        Of an average of models, or with text columns, it is `score_samples` and
+        `predict_log_proba`, added.
         """
         check_is_fitted(self)
-        if len(self._fitted.members) == 1:
+        if len(self._fitted.members) == 1 and self._fitted.texts is None:
             return self.model_.predict_joint_log_proba(X)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # what is amiss is said once
@@ -68,8 +90,10 @@ class TableAnswers(Asks, TablePreset, ClassifierPreset):
     @reads
     def explain(self, X: Table) -> Explanation | Explanations:
         check_is_fitted(self)
-        X, members = as_rows(X), self._fitted.members
+        X, members, texts = as_rows(X), self._fitted.members, self._fitted.texts
         found = explained(members, read_for(members, X))
+        if texts is not None:
+            found = texts.explained(found, self._texts_of(X), *self._log_frequencies())
         return found[0] if len(found) == 1 else found.made_for(X)
 
     explain.__doc__ = ExplainsRows.explain.__doc__
@@ -78,6 +102,14 @@ class TableAnswers(Asks, TablePreset, ClassifierPreset):
     def calibrate(self, X: Table, y: Labels, sample_weight: Weights = None) -> Self:
         """Choose `temperature_` by rows that were not trained on; predictions stay."""
         check_is_fitted(self)
+        texts = self._fitted.texts
+        if texts is not None:
+            table = check_table(X)
+            log_p = log_proba(self._fitted.members, table)
+            said = texts.said(self._texts_of(table), self.classes_)
+            scores = texts.scores(log_p, said, *self._log_frequencies())
+            texts.temperature = self.model_._best_temperature(scores, y, sample_weight)
+            return self
         for model, _ in self._fitted.members:
             model.calibrate(X, y, sample_weight)
         self.chosen_["temperature"] = self.model_.temperature_
@@ -103,6 +135,12 @@ class TableAnswers(Asks, TablePreset, ClassifierPreset):
         if self._fitted.importances is None:
             raise AttributeError("nothing is known of rows of the training: use fit, with labels")
         return self._fitted.importances
+
+    @property
+    def texts_(self) -> dict[Any, TextClassifier]:
+        check_is_fitted(self)
+        blocks = [] if self._fitted.texts is None else self._fitted.texts.blocks
+        return {block.name: block.model for block in blocks if block.model is not None}
 
     @property
     def members_(self) -> list[dict[str, Any]]:

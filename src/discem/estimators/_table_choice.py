@@ -12,9 +12,9 @@ from ._average import Member, dealt
 from ._candidates import DEFAULTS, Readings, Sizes, candidates, how_many
 from ._choice import Chooser, Mark, Options, Result, is_behind, less_surprised, of_all_classes
 from ._folds import Split
-from ._table_answers import TableAnswers
 from ._table_preset import KEPT, TRIED, views_of
 from ._tables import renamed_labels
+from ._text_choice import ReadsTexts
 from .mixture import MixtureClassifier
 
 _CELLS = 2_000_000  # .. or so many cells
@@ -24,7 +24,7 @@ _MORE = 20  # .. and with all rows, of the models that are kept
 CHOSEN = (*DEFAULTS,)  # options that "auto" chooses
 
 
-class ChoosesTable(TableAnswers):
+class ChoosesTable(ReadsTexts):
     """Settles what is left open on rows held out."""
 
     max_iter: Any
@@ -43,11 +43,11 @@ class ChoosesTable(TableAnswers):
         where models of the choice are kept.
         """
         alone = [(self.chosen_, 1.0, self.chosen_["temperature"])]
+        self._fit_texts(readings, y, weights, seed)
         y, _ = y
         self._warn_of_labels_among_columns(readings, y)
-        if y.ndim == 2 or not any(
-            getattr(self, name) == "auto" for name in (*CHOSEN, "temperature")
-        ):
+        is_open = any(getattr(self, name) == "auto" for name in (*CHOSEN, "temperature"))
+        if y.ndim == 2 or not (is_open or readings.layout.texts):
             return alone  # label sets and shares have no log-loss to judge by
         classes = _input.find_classes(y)
         codes, columns = _input.encode(y, classes).codes, len(readings.layout.columns)
@@ -80,12 +80,16 @@ class ChoosesTable(TableAnswers):
 
         sizes = Sizes.of(readings, codes[(codes >= 0) & (weights > 0)], most)
         fixed = {name: value for name, value in self._fixed().items() if name in DEFAULTS}
+        if readings.of(DEFAULTS).is_empty:  # there are texts only: candidates are all the same
+            fixed = DEFAULTS | {"n_components": 1} | fixed
         chooser = Chooser(
             parts, train, score, less_surprised, keep, hopeless=is_behind,
             of=how_many(sizes, readings, fixed), verbose=self.verbose, all_models=average > 1,
         )  # fmt: skip
         ways = candidates(sizes, readings, fixed, chooser.results)
         best = self._best_of(chooser, ways, average // 2, labelled)
+        chosen: Any = chooser.best
+        self._weigh_texts(readings, y, parts, best or [(chosen, 1.0)], classes)
         if not best:
             return [(self.chosen_, 1.0, self.chosen_["temperature"])]
         seen = min(np.count_nonzero(part.weights) for part in parts) / np.count_nonzero(weights)

@@ -30,7 +30,8 @@ from ._pieces import rows_of
 from ._preset import Preset
 from ._shift import Scaling
 from ._strange import Usual
-from ._tables import Encoded, Hider, learn_layout
+from ._tables import Encoded, Hider, learn_layout, refuse_texts
+from ._texts import Texts
 from .mixture import MixtureClassifier
 
 TRIED = 6000  # rows that options are chosen on
@@ -59,6 +60,7 @@ class FittedTable:
     seen: np.ndarray | None = None  # (columns,) the share of rows that have a cell of each
     importances: list[Importance] | None = None  # of columns, in rows of the training
     scaling: Scaling | None = None  # what makes probabilities fit the rows of the training
+    texts: Texts | None = None  # of columns of texts
     roles: dict[str, str] = field(default_factory=dict)
     files: dict[str, Seen] = field(default_factory=dict)  # that a command read as a stream
 
@@ -80,6 +82,7 @@ class TablePreset(DensityAnswers, Preset):
 
     _roles: ClassVar = ("target", "id")
     _most_members: ClassVar[int]  # models that are averaged by default
+    _reads_texts: ClassVar = False  # or are there columns of texts, each with a model of its own
     _handed: ClassVar[tuple[str, ...]] = (
         "forget",
         "n_jobs",
@@ -126,6 +129,10 @@ class TablePreset(DensityAnswers, Preset):
         X, y, sample_weight = given.sample  # which is what is seen of rows on workers
         table, families = check_table(X), self.families
         layout = learn_layout(table, given, families)
+        if not self._reads_texts:
+            refuse_texts(layout, type(self).__name__)
+        elif given.on_workers:
+            refuse_texts(layout, "an engine", "fit without engine")
         warn_of_doubts(table, layout)
         readings = Readings(table, families, layout)
         readings.of(DEFAULTS).check_varied()

@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ..exceptions import InputError
+from ..exceptions import InputError, OptionError
 from ..families import FAMILIES, Family, multiply
 from ..io.column_kinds import MISSING, column_names
+from ..io.doubts import warn_of_doubts
+from ..io.frames import check_table
 from ..io.rows import Rows, code_rows, dense_rows
 from ..io.tables import ALWAYS, Cells, Layout, LevelsSeen
 from ..io.vectors import has_names
@@ -52,6 +54,14 @@ class Encoded(NamedTuple):
     layout: Layout
 
     @classmethod
+    def learn(cls, X: Any, families: Any, informative: bool, stream: bool = False) -> Encoded:
+        """The rows of a table, and what they say that its columns are."""
+        table = check_table(X)
+        layout = Layout.learn(table, families, informative, 1 if stream else 2)
+        warn_of_doubts(table, layout)
+        return cls.read(layout, table)
+
+    @classmethod
     def read(cls, layout: Layout, X: Any) -> Encoded:
         """The rows of a table whose columns are known; those that were read are as they are."""
         return X if isinstance(X, cls) else cls(layout.encode(X), layout)
@@ -64,9 +74,14 @@ class Encoded(NamedTuple):
         """Some of the rows."""
         return self._replace(cells=Cells(part[rows] for part in self.cells))
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no family reads any column."""
+        return not any(part.shape[1] for part in self.cells)
+
     def check_varied(self) -> None:
         """Refuse a table of which no column is left."""
-        if not any(part.shape[1] for part in self.cells):
+        if self.is_empty and not self.layout.texts:
             n = self.shape[0]
             raise InputError(f"no column varies in a table of n_samples = {n}: it teaches nothing")
 
@@ -94,6 +109,16 @@ class Encoded(NamedTuple):
 
 def _view(cells: np.ndarray, base: np.ndarray | None) -> Any:
     return code_rows(cells) if cells.dtype.kind == "i" else dense_rows(cells, base)
+
+
+def refuse_texts(layout: Layout, reader: str, instead: str = "use TableClassifier") -> None:
+    """Refuse columns of texts, which the reader does not read."""
+    for column in layout.texts:
+        kind = OptionError if column.why == "given" else InputError
+        raise kind(
+            f"column {column.name!r} is text ({column.why}), which {reader} does not read: "
+            f"{instead}, or leave the column out"
+        )
 
 
 def layout_of(X: Any) -> Layout | None:

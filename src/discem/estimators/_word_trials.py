@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 
 from ..calibration import useful_mix
 from ..engines import Sequential, with_jobs
@@ -22,7 +23,7 @@ from . import _input
 from ._choice import Chooser, Mark, Options, Result, more_accurate, most_epochs
 from ._documents import DocumentModel
 from ._folds import ENOUGH, Split, splits
-from ._meaning import Meaning, fit_vectors, vector_scores
+from ._meaning import Meaning, by_bayes, fit_vectors, vector_scores
 from ._words import Size, Teaches, all_teach, known_to, labelled_teach
 from .naive_bayes import MultinomialNB
 
@@ -50,6 +51,7 @@ class WordTrainer(DocumentModel):
     class_weight: Any
     unlabelled_weight: Any
     n_jobs: Any
+    random_state: Any
 
     def _teaching(self, sample_weight, y) -> np.ndarray:
         """The weights of the documents; none for unlabelled ones, unless they teach by NLL.
@@ -266,7 +268,10 @@ class WordTrainer(DocumentModel):
     def _held_out(
         self, block, counts, vectors, y, parts: list[Split], epochs: int, rng
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Scores of held-out documents by words and by vectors, and ln f(y), each (n, K)."""
+        """Scores of held-out documents by words and by vectors, and ln f(y), each (n, K).
+
+        Without a block of vectors these say nothing.
+        """
         found, K = [], len(_input.find_classes(y))
         for part in parts:
             bag, rows = self._rows_of(self.bag_, counts, part, self.chosen_["weighting"])
@@ -275,11 +280,30 @@ class WordTrainer(DocumentModel):
             words = self._new_model(bag, self.chosen_["loss"], size, K, epochs_of_part, rng)
             words.set_params(n_jobs=None, verbose=0).fit(rows, y, part.weights)
             scores = words.learner_.score(sparse_rows(rows), part.held)
-            own = fit_vectors(clone(block), vectors, y, part.weights)
-            shift = np.broadcast_to(np.log(own._frequencies()), scores.shape)
-            found.append((scores, vector_scores(own, vectors[part.held]), shift))
+            said = np.zeros_like(scores)
+            if block is not None:
+                own = fit_vectors(clone(block), vectors, y, part.weights)
+                said = vector_scores(own, vectors[part.held])
+            shift = np.broadcast_to(np.log(words._frequencies()), scores.shape)
+            found.append((scores, said, shift))
         a, b, shift = (np.concatenate(each) for each in zip(*found, strict=True))
         return a, b, shift
+
+    def _without_parts(self, documents, y, parts: list[Split]) -> list[np.ndarray]:
+        """``ln p(document | y)`` of held-out documents, by models like this one, for each part.
+
+        They were trained without the part, with the options that this one has.
+        """
+        meaning, seed = self._fitted.meaning, check_random_state(self.random_state)
+        weight, bias, block, vectors = 0.0, 0.0, None, None
+        if meaning is not None:
+            weight, bias, block = meaning.weight, meaning.bias, meaning.model
+            vectors = self._vectors(documents)
+        counts, epochs = self.bag_.count(documents), self.chosen_["epochs"]
+        words, said, shift = self._held_out(block, counts, vectors, y, parts, epochs, seed)
+        scores = self.chosen_["temperature"] * (words + weight * said + bias * shift)
+        ends = np.cumsum([len(part.held) for part in parts])
+        return np.split(by_bayes(scores, shift), ends[:-1])
 
     def _candidates(self, unlabelled: bool, pairs: bool) -> Generator[Options, Result, None]:
         """The losses, then the other weighting with the best loss, then pairs of words."""

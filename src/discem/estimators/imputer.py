@@ -12,12 +12,9 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from .._checks import check_plain, demand
 from .._kinds import savable
-from ..io.doubts import warn_of_doubts
-from ..io.frames import check_table
-from ..io.tables import Layout
 from ._impute import check_how, impute
 from ._options import Named, check_whole, with_options
-from ._tables import Encoded
+from ._tables import Encoded, refuse_texts
 from ._threads import Shared, reads, writes
 from ._types import (
     BaseEstimator,
@@ -113,11 +110,10 @@ class TableImputer(Named, Shared, TransformerMixin, BaseEstimator):
         check_how(self.how, 1)
         check_whole("n_mixtures", self.n_mixtures)
         check_whole("n_components", self.n_components)
-        table = check_table(X)
-        layout = Layout.learn(table, self.families)
-        warn_of_doubts(table, layout)
-        rows = Encoded.read(layout, table)
-        one_class = np.zeros(table.n_rows, dtype=np.int64)
+        rows = Encoded.learn(X, self.families, informative=False)
+        layout = rows.layout
+        refuse_texts(layout, type(self).__name__)
+        one_class = np.zeros(rows.shape[0], dtype=np.int64)
         rng, mixtures = check_random_state(self.random_state), list[MixtureClassifier]()
         for turn in range(self.n_mixtures):
             mixture = self._new_mixture(turn, len(layout.numbers), int(rng.randint(2**31 - 1)))

@@ -20,8 +20,6 @@ from ..engines import Data
 from ..exceptions import OptionError, warn
 from ..families import FAMILIES, Family
 from ..io.column_kinds import column_names
-from ..io.doubts import warn_of_doubts
-from ..io.frames import check_table
 from ..io.labels import is_kind_of_label, plain_labels
 from ..io.tables import Layout
 from ..models import Mixture, perturbed
@@ -47,6 +45,7 @@ from ._tables import (
     is_table,
     layout_of,
     learn_layout,
+    refuse_texts,
     width,
 )
 from ._threads import writes
@@ -184,10 +183,9 @@ class MixtureClassifier(MixtureAnswers, GenerativeClassifier):
         named = self.families
         if not is_table(X, named):
             return X
-        table = check_table(X)
-        layout = Layout.learn(table, named, self.missing == "informative", 1 if stream else 2)
-        warn_of_doubts(table, layout)
-        return Encoded.read(layout, table)
+        found = Encoded.learn(X, named, self.missing == "informative", stream)
+        refuse_texts(found.layout, type(self).__name__)
+        return found
 
     def reads_as(self, other: MixtureClassifier) -> bool:
         """Whether the rows of a table are to this model what they are to another one."""
@@ -287,6 +285,7 @@ class MixtureClassifier(MixtureAnswers, GenerativeClassifier):
         X, named = rows.sample.X, self.families
         if rows.on_workers and is_table(X, named):
             layout = learn_layout(X, rows, named, self.missing == "informative")
+            refuse_texts(layout, type(self).__name__)
             rows = rows.map(partial(Encoded.read, layout))
         return super()._read_rows(rows)
 

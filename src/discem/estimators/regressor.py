@@ -37,7 +37,7 @@ from ._planes import PlanesModel
 from ._responses import TARGETS, Given, Response, read_numbers
 from ._strange import Usual
 from ._table_preset import KEPT, sizes_of_density, views_of
-from ._tables import Encoded
+from ._tables import Encoded, refuse_texts
 from ._threads import writes
 from ._types import (
     Auto,
@@ -378,6 +378,7 @@ class TableRegressor(NumberAnswers):
     def _start_stream(self, X: Any, y: Given, weights: np.ndarray, seed: int) -> None:
         options, z = self.chosen_, self._seen(y)
         layout = Layout.learn(X, self.families, options["missing"] == "informative", 1)
+        refuse_texts(layout, type(self).__name__)
         rng, rows = np.random.RandomState(seed), Encoded.read(layout, X)
         rows.check_varied()
         size = min(options["n_components"], max(len(z) // ROWS_EACH, 1))

@@ -12,6 +12,8 @@ from sklearn.utils import check_random_state
 from .._checks import check_number, demand
 from .._kinds import savable
 from ..exceptions import warn
+from ..io.encoders import check_encoder
+from ..io.frames import check_table
 from ..io.labels import plain_labels
 from ..losses import NLL, resolve_loss
 from ..priors import Default
@@ -27,6 +29,8 @@ from ._shift import Scaling
 from ._strange import Usual
 from ._table_choice import CHOSEN, ChoosesTable
 from ._table_preset import MOST_STEPS, FittedTable, TablePreset, sizes_of_density
+from ._tables import Encoded
+from ._texts import Texts
 from ._threads import writes
 from ._types import (
     Auto,
@@ -52,10 +56,10 @@ _EXPLAINED, _LARGEST = 300, 1_000_000  # .. of which so many are explained, or s
 class TableClassifier(ChoosesTable):
     """Classify the rows of a table, with missing cells and columns of any kind.
 
-    Columns may be numbers, counts, flags, categories and dates. Cells may be missing anywhere, in
-    training and in prediction: they are summed out, not imputed. Inside each class the model is a
-    mixture of products of distributions. It is trained to classify, on rows with some cells hidden
-    at random, so that it works for any subset of the columns.
+    Columns may be numbers, counts, flags, categories, dates and texts. Cells may be missing
+    anywhere, in training and in prediction: they are summed out, not imputed. Inside each class the
+    model is a mixture of products of distributions. It is trained to classify, on rows with some
+    cells hidden at random, so that it works for any subset of the columns.
 
     `fit` chooses every option that is left at "auto". It holds out a part of the training rows (if
     there are few rows, each part in turn), and tries candidates on complete rows and on rows with
@@ -67,12 +71,16 @@ class TableClassifier(ChoosesTable):
     A second model of the same rows, trained by NLL, is the density. It answers `score_samples`,
     `sample`, `impute`, `distribution` and `outliers`.
 
+    The words of each text column have a model of their own, a `TextClassifier`. Held-out rows
+    decide how much it says beside the other columns: `chosen_["texts"]`. The density knows no
+    texts.
+
     Parameters
     ----------
     families : "auto", name, or dict from column to name, default="auto"
         The distribution of each column: "gaussian", "lognormal", "hurdle" (zero, or positive and
-        log-normal), "poisson", "bernoulli", "categorical" or "ignored". "auto" decides by the type
-        and content of the column; `families_` says what it took, and why.
+        log-normal), "poisson", "bernoulli", "categorical", "text" or "ignored". "auto" decides by
+        the type and content of the column; `families_` says what it took, and why.
     n_components : "auto" or int, default="auto"
         Number of mixture components of each class. "auto" compares 1, 3 and 8.
     loss : {"auto", "ncll", "hinge", "nll", "blend"} or loss object, default="auto"
@@ -109,6 +117,8 @@ class TableClassifier(ChoosesTable):
         class, of at most 6 000 rows. You can also give a number of folds, a splitter of
         scikit-learn, pairs of rows to train on and to hold out, or the group of each row (a
         patient, a day).
+    encoder : None, str, callable or object, default=None
+        What makes a vector of each text of a text column, see `TextClassifier`.
     class_weight : dict, "balanced" or None, default=None
         The weight of each class, by its label. "balanced" gives all classes the same total weight.
     unlabelled_weight : "auto" or float, default="auto"
@@ -123,8 +133,9 @@ class TableClassifier(ChoosesTable):
         this process, on a sample of the rows.
     callback : callable or None, default=None
         Called as ``callback(model, record)`` after each epoch. Training stops if it returns True.
-        ``record["stage"]`` is "choice" while options are tried, then "fit", then "density". In a
-        choice, ``record["choice"]`` is a line that says how far it has come.
+        ``record["stage"]`` is "text" for text columns, "choice" while options are tried, then
+        "fit", then "density". In a choice, ``record["choice"]`` is a line that says how far it has
+        come.
     random_state : int, RandomState or None, default=None
         Seed of all random choices. With the same seed and rows, the model is the same.
     verbose : int, default=0
@@ -144,6 +155,8 @@ class TableClassifier(ChoosesTable):
         The model that weighs most.
     density_ : MixtureClassifier
         The model of the density.
+    texts_ : dict from column to TextClassifier
+        The models of the text columns that say something.
     importances_ : list of Importance
         What each column adds to log-odds in rows of the training: mean of absolute values, spread.
     roles_ : dict from "target" and "id" to str
@@ -181,6 +194,7 @@ class TableClassifier(ChoosesTable):
     max_iter: int = MOST_STEPS
     tol: float | None = 1e-3
     cv: Any = None
+    encoder: Any = None
     class_weight: ClassWeight = None
     unlabelled_weight: float | Auto = "auto"
     n_jobs: int | None = None
@@ -205,6 +219,11 @@ class TableClassifier(ChoosesTable):
             same = np.array_equal(model.classes_, self.classes_)
             demand(same, "its models are of different classes")
         self._check_density(self.classes_)
+        texts = fitted.model.layout_.texts
+        demand(bool(texts) is (fitted.texts is not None), "its text columns have no models")
+        if fitted.texts is not None:
+            demand(isinstance(fitted.texts, Texts), "its text columns are none")
+            fitted.texts.check(fitted.model.layout_, self.classes_)
         if fitted.scaling is not None:
             demand(isinstance(fitted.scaling, Scaling), "its scaling is none")
             fitted.scaling.check(len(self.classes_))
@@ -243,6 +262,8 @@ class TableClassifier(ChoosesTable):
             was.
         """
         self._fit(X, y, sample_weight)
+        if self._fitted.texts is not None:
+            self._fitted.texts.give_encoder(self.encoder)
         return self
 
     def _read_answers(self, y, n_rows):
@@ -278,14 +299,20 @@ class TableClassifier(ChoosesTable):
         known = np.flatnonzero((codes >= 0) & (weights > 0))
         some = np.random.RandomState(seed).permutation(known)[:_LOOKED_AT]
         rows = [readings.with_layout(model.layout_).take(some) for model, _ in members]
-        self._fitted.scaling = Scaling.learn(
-            log_proba_of(members, rows), codes[some], self.class_frequency_
-        )
+        log_p, texts = log_proba_of(members, rows), self._fitted.texts
+        if texts is not None:
+            found = readings.layout.texts_of(readings.table).items()
+            cells = {name: [own[i] for i in some] for name, own in found}
+            log_p = self._with_texts(log_p, cells)
+        self._fitted.scaling = Scaling.learn(log_p, codes[some], self.class_frequency_)
         if len(self.classes_) < 2:
             return
         few = slice(min(_EXPLAINED, _LARGEST // len(readings.layout.columns) ** 2 + 1))
-        told = explained(members, [own.take(few) for own in rows]).importances()
-        self._fitted.importances = [each for each in told if each.column != REST]
+        told = explained(members, [own.take(few) for own in rows])
+        if texts is not None:
+            cells = {name: own[few] for name, own in cells.items()}
+            told = texts.explained(told, cells, *self._log_frequencies())
+        self._fitted.importances = [each for each in told.importances() if each.column != REST]
 
     @writes
     def partial_fit(
@@ -314,15 +341,19 @@ class TableClassifier(ChoosesTable):
         if first:
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             fitted.model = self._new_model(fitted.chosen, seed)
-        models = [model for model, _ in fitted.members]
+        models, table = [model for model, _ in fitted.members], check_table(X)
         batches: list[Batch] = []
 
         def check(model: MixtureClassifier) -> None:
             """Read the rows for a model, unless one before it has read them so."""
             pairs = zip(models, batches, strict=False)
             known = (own for other, own in pairs if model.reads_as(other))
-            read = next((own.X for own in known if own.layout is not None), X)
+            read = next((own.X for own in known if own.layout is not None), None)
+            if read is None and first:
+                informative = model.missing == "informative"
+                read = Encoded.learn(table, model.families, informative, stream=True)
             answers = batches[0].answers if batches else y
+            read = table if read is None else read
             batches.append(model.check_batch(read, answers, classes, sample_weight))
 
         for each in models:
@@ -333,6 +364,7 @@ class TableClassifier(ChoosesTable):
             check(fitted.density)
             models.append(fitted.density)
             fitted.usual = Usual.in_passing(fitted.usual, fitted.density, batches[-1].X)
+        self._learn_texts(fitted, table, batches[0])
         self._fitted = fitted
         with warnings.catch_warnings():
             for each, batch in zip(models, batches, strict=True):
@@ -353,6 +385,7 @@ class TableClassifier(ChoosesTable):
         check_words(self, covariance=("auto", "diag", "full", "tied"))
         for name in ("prior_strength", "temperature"):
             check_positive(name, getattr(self, name), "auto")
+        check_encoder(self.encoder)
         if self.loss != "auto":
             resolve_loss(self.loss)
         self._new_model(self._defaults(), 0)._check_options()

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from ..exceptions import InputError
-from ..io.cells import shown
 from ..io.column_kinds import LEVEL, ColumnKind, Found, Sample, common, register_column
 from ._distributions import OfLevels
 
 ROWS_PER_LEVEL = 10  # .. of whole numbers that are levels
-ROWS_OF_TEXT, WORDS = 20, 5  # from so many cells on, texts of more words than that are documents
 
 
 class CategoricalColumn(ColumnKind):
     """Text, categories, and whole numbers of few values with many cells of each.
 
     A level that has fewer than `rare` cells has no code: identifiers would teach nothing. If less
-    than two levels are left, the column is ignored. Columns of documents are refused.
+    than two levels are left, the column is ignored.
     """
 
     name = "categorical"
@@ -44,11 +41,6 @@ class CategoricalColumn(ColumnKind):
 
 def _found(sample: Sample) -> Found:
     counts = sample.counts
-    if sample.content.is_text and _are_documents([*counts], len(sample.values)):
-        raise InputError(
-            f"{sample.where} holds text, as {shown(next(iter(counts)))}: "
-            "TextClassifier reads text, or leave the column out"
-        )
     levels, rare = common(counts, sample.rare), sample.rare
     if max(counts.values()) == 1 < rare:
         return Found("every value is different", ignored=True)
@@ -56,12 +48,6 @@ def _found(sample: Sample) -> Found:
         return Found(f"{len(levels) or 'no'} level of {rare} rows or more", ignored=True)
     what = "text" if sample.content.is_text else "categories"
     return Found(f"{what}, {len(levels)} levels", levels)
-
-
-def _are_documents(texts: list[str], n_cells: int) -> bool:
-    if n_cells < ROWS_OF_TEXT or 2 * len(texts) <= n_cells:
-        return False
-    return sum(len(text.split()) for text in texts) > WORDS * len(texts)
 
 
 register_column(CategoricalColumn())

@@ -20,6 +20,7 @@ from .._checks import Array, Number, check_weight, demand
 from .._sparse import add_rows
 from ..exceptions import OptionError
 from ..figures import NCLL_SUM, NLL_SUM
+from ..io.column_kinds import ColumnKind, Found, register_column
 from ..io.rows import SparseRows, extended, sparse_rows
 from ..priors import Dirichlet
 from ..projections import Check
@@ -352,3 +353,26 @@ def batch_of(n: float, n_classes: int, eager: bool = True) -> int:
 
 WORDS = WordsFamily()
 register(WORDS)
+
+# --- columns of tables ----------------------------------------------------------------------------
+
+_CELLS, _SENTENCE = 20, 5  # so many texts, mostly different, of more words than that are documents
+
+
+class TextColumn(ColumnKind):
+    """Texts. A model of documents reads their words, and the families of a table read nothing."""
+
+    name = "text"
+    turn = 15
+    takes = "text"
+    has_texts = True
+
+    def recognise(self, sample):
+        content, n = sample.content, len(sample.values)
+        if not content.is_text or content.named or n < _CELLS or 2 * len(sample.counts) <= n:
+            return None
+        words = sum(len(text.split()) for text in sample.counts) / len(sample.counts)
+        return Found(f"{words:.0f} words each") if words > _SENTENCE else None
+
+
+register_column(TextColumn())

@@ -86,6 +86,7 @@ class ColumnKind:
     turn: ClassVar[int] = 0  # in which kinds look at a column: the first that knows it has it
     takes: ClassVar[str] = "numbers"  # in words
     has_levels: ClassVar[bool] = False  # whether cells are levels, text or not
+    has_texts: ClassVar[bool] = False  # whether cells are texts, each of which is read by its words
     grows: ClassVar[bool] = True  # .. and whether later rows of a stream may bring new ones
     rounds: ClassVar[bool] = False  # whether `join` of what was split is off by rounding
 

@@ -78,7 +78,8 @@ class Column:
             given = COLUMN_KINDS[family]
             _refuse_cells(content, given, sample.where)
             why, levels = "given", given.levels_of(sample)
-        coded = content.kind == "level" and (family == IGNORED or COLUMN_KINDS[family].has_levels)
+        kind_of_column = COLUMN_KINDS.get(family, _IGNORED)
+        coded = family == IGNORED or kind_of_column.has_levels or kind_of_column.has_texts
         kind = content.kind if content.kind != "level" or coded else "number"
         span, whole = _range(seen)
         found_holes = bool(missing.any())
@@ -113,7 +114,17 @@ class Column:
 
     @property
     def is_text(self) -> bool:
-        return self._codes.is_text
+        return self.has_texts or self._codes.is_text
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether its cells are read by their words, and by no family of the table."""
+        return self.of_kind.has_texts
+
+    @property
+    def is_modelled(self) -> bool:
+        """Whether a family of the table reads its cells: others have no density."""
+        return bool(self.slots)
 
     @property
     def counts_as_number(self) -> bool:
@@ -159,6 +170,14 @@ class Column:
         outside = kind.outside(values)
         wrong = bool(outside.any())
         return kind.split(np.where(outside, np.nan, values) if wrong else values), wrong or strays
+
+    def texts(self, content: Content) -> list[str]:
+        """The cells of a column of texts; a missing one is an empty text."""
+        self._refuse_other_kinds(content)
+        if content.kind != "level":
+            return [""] * len(content.values)
+        texts = [*content.levels, ""]
+        return [texts[code] for code in content.values.tolist()]
 
     def decode(self, parts: tuple[np.ndarray, ...], n_rows: int) -> np.ndarray:
         """The cells as they were: floats, times, or objects of which None is missing."""
@@ -259,7 +278,7 @@ class Column:
         self._check_texts(what)
         if not self.has_levels:
             demand(not levels, f"{what} has levels, and its family has none")
-            coded = self.kind == "level" and self.family != IGNORED
+            coded = self.kind == "level" and self.family != IGNORED and not self.has_texts
             demand(not coded, f"{what} has cells that its family cannot have")
             return
         text = all(isinstance(level, str) for level in levels)
@@ -294,7 +313,8 @@ class Column:
 
 def _written_in(content: Content, family: str) -> Written | None:
     """How numbers or dates are written in a column of texts that need not be categories."""
-    may = family == "auto" or (family != IGNORED and not COLUMN_KINDS[family].has_levels)
+    kind = COLUMN_KINDS.get(family, _IGNORED)
+    may = family == "auto" or not (family == IGNORED or kind.has_levels or kind.has_texts)
     if not may or content.named or not content.is_text:
         return None
     return written(content.levels)
@@ -383,9 +403,12 @@ def _recognised(sample: Sample) -> tuple[str, Found]:
 
 def _refuse_cells(content: Content, kind: ColumnKind, where: str) -> None:
     """See that a kind that was given can have the cells."""
-    if kind.has_levels:
+    if kind.has_levels or (kind.has_texts and content.is_text):
         return
     but = f"{where} is given as {kind.name!r}, but holds"
+    if kind.has_texts:
+        row = first(~content.missing)
+        raise InputError(f"{but} {content.describe(row)}: give another family, or 'auto'")
     if content.is_text:
         row = first(~content.missing)
         raise InputError(f"{but} {content.describe(row)}: give 'categorical', or leave it out")

@@ -33,7 +33,7 @@ def warn_of_doubts(table: Table, layout: Layout) -> None:
 
 
 def _of_text(content: Content, column: Column) -> str:
-    if column.written or content.named:
+    if column.written or content.named or column.has_texts:
         return ""
     counts = np.bincount(content.values[content.values >= 0], minlength=len(content.levels))
     total = int(counts.sum())
@@ -53,7 +53,8 @@ def _of_text(content: Content, column: Column) -> str:
     example = shown(content.levels[int(single.argmax())])
     return (
         f"holds texts of which most occur once, as {example}: these count as missing; "
-        "split the column into parts that repeat, or leave it out"
+        "split the column into parts that repeat, leave it out, or let TableClassifier read its "
+        f"words: families={{{column.name!r}: 'text'}}"
     )
 
 

@@ -106,8 +106,24 @@ def _load(name: str) -> Encode:
         ) from error
 
 
+class Remembered:
+    """An encoder that makes the vector of a text once, for several models of the same texts."""
+
+    def __init__(self, encoder: Any):
+        self.encoder = encoder
+        self._known: dict[str, np.ndarray] = {}
+
+    def __call__(self, texts: list[str]) -> np.ndarray:
+        new = [*dict.fromkeys(text for text in texts if text not in self._known)]
+        if new:
+            self._known |= dict(zip(new, encode(self.encoder, [*new]), strict=True))
+        return np.stack([self._known[text] for text in texts])
+
+
 def described(encoder: Any) -> tuple[str, str]:
     """The name of an encoder, and the version of its package where it has one."""
+    if isinstance(encoder, Remembered):
+        encoder = encoder.encoder
     if isinstance(encoder, str):
         name, package = encoder, NAMED[encoder].name
     else:

@@ -260,6 +260,22 @@ class Layout:
 
     # --- rows -------------------------------------------------------------------------------------
 
+    @property
+    def texts(self) -> list[Column]:
+        """The columns whose cells are texts, which no family of the table reads."""
+        return [column for column in self.columns if column.has_texts]
+
+    def texts_of(self, X: Any) -> dict[str | int, list[str]]:
+        """The cells of the columns of texts, by name; a missing one is an empty text."""
+        if not self.texts:
+            return {}
+        table, found = check_table(X), {}
+        for column, source in zip(self.columns, self._sources(table), strict=True):
+            if column.has_texts:
+                content = self._nothing(table) if source is None else table.content(source)
+                found[column.name] = column.texts(content)
+        return found
+
     def encode(self, X: Any) -> Cells:
         """The cells of a table.
 
@@ -271,7 +287,7 @@ class Layout:
         sources = self._sources(table)
         self._warn_of_columns(table, sources)
         cells = Cells(part.empty(table.n_rows) for part in self.parts)
-        nothing = Content("number", np.full(table.n_rows, np.nan))
+        nothing = self._nothing(table)
         outside = []
         for column, source, slots in zip(self.columns, sources, self.slots, strict=True):
             content = nothing if source is None else table.content(source)
@@ -291,6 +307,11 @@ class Layout:
                 UserWarning,
             )
         return cells
+
+    @staticmethod
+    def _nothing(table: Table) -> Content:
+        """A column that is not there."""
+        return Content("number", np.full(table.n_rows, np.nan))
 
     def cells(self, arrays: Sequence[np.ndarray]) -> Cells:
         """Arrays by part, as they were drawn; models of arrays have no part but the first."""

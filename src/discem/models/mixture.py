@@ -112,8 +112,11 @@ class Mixture:
         return a
 
     def _counts(self, block: Block) -> bool:
-        """Whether a block takes part: one without columns has nothing to say or to learn."""
-        return len(self.blocks) == 1 or block.has_columns
+        """Whether a block takes part: one without columns has nothing to say or to learn.
+
+        Where no block has any, all do, and say the same of every row.
+        """
+        return block.has_columns or not any(each.has_columns for each in self.blocks)
 
     def scores(self, batch: tuple) -> tuple[Any, Any]:
         """``ln p(y, x)``, (n, K), and the posterior of the components within classes, (n, M).

@@ -9,6 +9,7 @@ import numpy as np
 from ..exceptions import warn
 from . import _input
 from ._average import Member, dealt
+from ._by_label import class_weights
 from ._candidates import DEFAULTS, Readings, Sizes, candidates, how_many
 from ._choice import Chooser, Mark, Options, Result, is_behind, less_surprised, of_all_classes
 from ._folds import Split
@@ -27,6 +28,7 @@ CHOSEN = (*DEFAULTS,)  # options that "auto" chooses
 class ChoosesTable(ReadsTexts):
     """Settles what is left open on rows held out."""
 
+    class_weight: Any
     max_iter: Any
     n_jobs: Any
     temperature: Any
@@ -89,14 +91,17 @@ class ChoosesTable(ReadsTexts):
         ways = candidates(sizes, readings, fixed, chooser.results)
         best = self._best_of(chooser, ways, average // 2, labelled)
         chosen: Any = chooser.best
-        self._weigh_texts(readings, y, parts, best or [(chosen, 1.0)], classes)
+        by_class = np.ones(len(classes))
+        if self.class_weight is not None:
+            by_class = class_weights(self.class_weight, classes, np.bincount(codes[codes >= 0]))
+        self._weigh_texts(readings, y, parts, best or [(chosen, 1.0)], classes, by_class)
         if not best:
             return [(self.chosen_, 1.0, self.chosen_["temperature"])]
         seen = min(np.count_nonzero(part.weights) for part in parts) / np.count_nonzero(weights)
         models = best[0][0].models  # those of other candidates have seen the same rows
         know_all = all(np.array_equal(model.classes_, classes) for model in models)
         if len(parts) > 1 and seen >= KEPT and know_all:
-            counts = np.bincount(codes[codes >= 0], weights[codes >= 0])
+            counts = by_class * np.bincount(codes[codes >= 0], weights[codes >= 0])
             self._keep_models(dealt(best, average), readings, y, weights, counts)
             return []
         return [(own.options, share, self._temperature_of(own.mark)) for own, share in best]

@@ -90,6 +90,7 @@ class ReadsTexts(TableAnswers):
         parts: list[Split],
         best: list[tuple[Result, float]],
         classes: np.ndarray,
+        by_class: np.ndarray,
     ) -> None:
         """Let held-out rows say how much each text column says beside the average of the best."""
         texts, cells = self._fitted.texts, readings.layout.texts_of(readings.table)
@@ -104,7 +105,7 @@ class ReadsTexts(TableAnswers):
                 known = of_all_classes(scores, model.classes_, classes)
                 answers.append(np.log(share) + log_softmax(known, axis=1))
             log_p.append(logsumexp(answers, axis=0))
-        mix, alone = texts.weigh(cells, y, parts, np.concatenate(log_p), classes)
+        mix, alone = texts.weigh(cells, y, parts, np.concatenate(log_p), classes, by_class)
         if self.temperature == "auto" and any(mix.weights):
             texts.temperature = mix.temperature
         self.chosen_["texts"] = {

@@ -152,16 +152,25 @@ class Texts:
         return cls(blocks)
 
     def weigh(
-        self, cells: Cells, y: np.ndarray, parts: list[Split], log_p: np.ndarray, classes: Any
+        self,
+        cells: Cells,
+        y: np.ndarray,
+        parts: list[Split],
+        log_p: np.ndarray,
+        classes: np.ndarray,
+        by_class: np.ndarray,
     ) -> tuple[Mix, Mix]:
-        """Let held-out rows say how much each column says beside `log_p` of the others."""
+        """Let held-out rows say how much each column says beside `log_p` of the others.
+
+        What a row counts is multiplied by the weight of its class.
+        """
         told = [each.without_parts(cells[each.name], y, parts, classes) for each in self.blocks]
         codes = np.concatenate([part.codes for part in parts])
-        weights = np.concatenate([part.held_weights for part in parts])
+        weights = np.concatenate([part.held_weights for part in parts]) * by_class[codes]
         known, shift = _input.encode(y, classes).codes, []
         for part in parts:
             rows = part.train
-            counts = np.bincount(known[rows], part.weights[rows], len(classes)) + 0.5
+            counts = by_class * np.bincount(known[rows], part.weights[rows], len(classes)) + 0.5
             shift.append(np.tile(np.log(counts / counts.sum()), (len(part.held), 1)))
         blocks = [np.maximum(log_p, LEAST), *told]
         mix, alone = useful_mix(blocks, np.concatenate(shift), codes, weights)

@@ -68,24 +68,3 @@ def standard_output(inputs: Iterable[Named]) -> None:
 def _refuse_inputs(output: Named, name: Any, inputs: Iterable[Named], what: str = "files") -> None:
     if any(is_same_file(output, each) for each in inputs):
         raise OutputError(f"cannot write to {name}: it is one of the {what} that are read")
-
-
-class Steps:
-    """Tells `progress` how far a known amount of work has come, also within a training run."""
-
-    def __init__(self, progress: Progress | None, total: float):
-        self.progress, self.total = progress, total
-        self.name, self.done, self.cost = "", 0.0, 0.0
-
-    def begin(self, name: str, cost: float = 1.0) -> None:
-        """End the step before, start one that is `cost` out of `total`."""
-        self.name, self.done, self.cost = name, self.done + self.cost, cost
-        self._tell(0.0, None)
-
-    def epoch(self, estimator: Any, record: dict[str, float]) -> None:
-        """The `callback` of an estimator that trains within this step."""
-        self._tell(min(record["epoch"] / estimator.max_iter, 1.0), record["loss"])
-
-    def _tell(self, share: float, loss: float | None) -> None:
-        if self.progress is not None:
-            self.progress(self.name, (self.done + share * self.cost) / self.total, loss)

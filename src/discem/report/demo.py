@@ -27,14 +27,8 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from ..datasets import docstrings, toy, toy_accuracy
 from ..estimators import GaussianNB, MultinomialNB, TableClassifier, TextClassifier
 from ..exceptions import MissingExtraError
-from ._output import Progress, Steps, output_folder
+from ._output import Progress, output_folder
 from .plots import joint_of, plot_toy, save_figure
-
-LOSSES = ("nll", "ncll", "hinge")
-# What steps cost, in seconds, so that the time left is estimated well. There are 26 fits of numbers
-# and 7 of words, and one of a table, which tries several models.
-READING, TRAINING, WORDS, TRYING, DRAWING = 1.0, 0.2, 1.5, 3.0, 0.5
-ALL = READING + 26 * TRAINING + 7 * WORDS + TRYING + DRAWING
 
 TABLES = {
     "wine": bundled.load_wine,
@@ -97,25 +91,22 @@ def run_demo(
         None if matplotlib is not installed.
     """
     folder = output_folder(output)
-    steps = Steps(progress, ALL)
-    steps.begin("reading docstrings", READING)
+    tell = progress or (lambda *_: None)
+    tell("reading docstrings", 0.0, None)
     texts = _docstrings(seed, 40 if quick else 400)
     tables = [_table(name, load, seed) for name, load in TABLES.items()]
     mixed = _mixed("wine, mixed, holes", bundled.load_wine, seed, 5 if quick else 100)
     tasks = [_toy(seed, 2_000 if quick else 30_000), *tables, mixed, texts]
 
+    fits = [(task, *named) for task in tasks for named in _methods(task, seed).items()]
     scores, fitted = [], {}
-    for task in tasks:
-        methods = _methods(task, seed, steps.epoch)
-        for name, method in methods.items():
-            cost = TRYING if isinstance(method, TableClassifier) else TRAINING
-            steps.begin(f"{task.name}: {name}", WORDS if task.words else cost)
-            begun = time.perf_counter()
-            with threadpool_limits(1):  # a fair race; and threads that wait for busy cores crawl
-                model = method.fit(_rows(task, method)[0], task.y)
-            scores.append(_score(task, name, model, time.perf_counter() - begun))
-            fitted[task.name, name] = model
-    steps.begin("drawing the toy", DRAWING)
+    for done, (task, name, method) in enumerate(fits):
+        tell(f"{task.name}: {name}", done / len(fits), None)
+        begun = time.perf_counter()
+        with threadpool_limits(1):  # a fair race; and threads that wait for busy cores crawl
+            model = method.fit(_rows(task, method)[0], task.y)
+        scores.append(_score(task, name, model, time.perf_counter() - begun))
+        fitted[task.name, name] = model
     return scores, _picture(tasks[0], fitted, folder)
 
 
@@ -132,13 +123,13 @@ class Calibrated:
         return self.model.fit(X, y).calibrate(X_held, y_held)
 
 
-def _methods(task: Task, seed: int, callback: Callable) -> dict[str, Any]:
+def _methods(task: Task, seed: int) -> dict[str, Any]:
     """Fresh classifiers by name. Only the linear ones need their columns scaled."""
     if task.mixed:
         return _methods_of_tables(task, seed)
     ours = MultinomialNB if task.words else GaussianNB
-    losses: Any = LOSSES
-    nll, ncll, hinge = (ours(loss=loss, random_state=seed, callback=callback) for loss in losses)
+    losses: Any = ("nll", "ncll", "hinge")
+    nll, ncll, hinge = (ours(loss=loss, random_state=seed) for loss in losses)
     scale = "passthrough" if task.words else StandardScaler()
     methods = {
         "plain naive Bayes": (plain.MultinomialNB if task.words else plain.GaussianNB)(),

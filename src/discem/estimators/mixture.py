@@ -174,7 +174,7 @@ class MixtureClassifier(MixtureAnswers, GenerativeClassifier):
 
     def _encoded(self, X, fresh: bool, stream: bool) -> Any:
         """Tables that need more than an array of numbers are read by their columns."""
-        if layout_of(X) is not None:
+        if layout_of(X) is not None:  # another model has read them
             return X
         if not fresh:
             if not hasattr(self, "layout_"):
@@ -343,7 +343,8 @@ class MixtureClassifier(MixtureAnswers, GenerativeClassifier):
 
         @cache  # every family of a table asks
         def by_class() -> Any:
-            return batch.collect(d, len(sizes)).features
+            same = len(tally.classes) == len(sizes)
+            return tally.features if same else batch.collect(d, len(sizes)).features
 
         prior, alpha = self._resolve_prior(family, d)
         shared = list(batch.targets.parts(batch.weights))

@@ -161,9 +161,10 @@ def points(codes: np.ndarray) -> np.ndarray:
     """Indicators about their mean: a level is as far from any other as two deviations."""
     columns = []
     for column in codes.T:
-        frequent = np.argsort(-np.bincount(column[column >= 0], minlength=1))[:_POINTS]
-        hot = (column[:, None] == frequent).astype(np.float64)
-        seen = column >= 0
-        hot[seen] -= hot[seen].mean(axis=0) if seen.any() else 0.0
-        columns.append(np.sqrt(2.0) * hot)
+        counts = np.bincount(column[column >= 0], minlength=1)
+        frequent = np.argsort(-counts)[:_POINTS]
+        hot = np.zeros((len(counts) + 1, len(frequent)))  # of each level, and of a missing cell
+        hot[frequent, np.arange(len(frequent))] = 1.0
+        hot[:-1] -= counts[frequent] / max(counts.sum(), 1)
+        columns.append((np.sqrt(2.0) * hot)[column])
     return np.hstack(columns) if columns else np.zeros((len(codes), 0))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays import filled
 from ..exceptions import OptionError
 from ..priors import NormalGamma
 from ._block import Block
@@ -35,11 +36,12 @@ def collect(values: np.ndarray, parts: list, n_features: int, n_classes: int) ->
 
 def _moments(cells: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, ...]:
     """Mean, variance, weight and kurtosis of columns."""
-    seen = np.where(np.isnan(cells), 0.0, weight)
+    there = (~np.isnan(cells)).astype(np.float64)
+    cells, seen = filled(cells, there), weight * there
     count = seen.sum(axis=0)
     share = seen / np.maximum(count, 1e-300)
-    mean = (share * np.nan_to_num(cells)).sum(axis=0)
-    squares = np.nan_to_num(cells - mean) ** 2
+    mean = (share * cells).sum(axis=0)
+    squares = (there * (cells - mean)) ** 2
     variance = (share * squares).sum(axis=0)
     squares /= np.where(variance > 0, variance, 1.0)
     return mean, variance, count, (share * squares**2).sum(axis=0)

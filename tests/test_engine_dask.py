@@ -170,6 +170,22 @@ def test_a_round_is_the_mean_of_its_parts(family):
         np.testing.assert_allclose(tiny.scores(one, X), tiny.scores(other, X), rtol=1e-9)
 
 
+def test_parts_take_steps_of_many_rows_in_single_precision(monkeypatch):
+    """As threads do: products of words then take less time."""
+    shards, _, start, _ = shards_of("words", [30, 30])
+    seen, steps = [], dask_engine.take_steps
+
+    def watched(state, rule, t, data, *args, **options):
+        seen.append((rule.batch, data.rows.values.dtype))
+        return steps(state, rule, t, data, *args, **options)
+
+    monkeypatch.setattr(dask_engine, "take_steps", watched)
+    for batch in (1, 8):
+        rule = Rule(NCLL(), tiny.PLAIN, inverse(0.1), 60.0, batch)
+        shards.round(start, rule, 0, 3, (0, 60))
+    assert seen == [(1, np.float64)] * 2 + [(8, np.float32)] * 2
+
+
 def test_rounds_see_every_row_once():
     shards, _, start, _ = shards_of("gaussian", [700, 500, 300])
     seen = []

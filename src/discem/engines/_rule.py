@@ -33,6 +33,7 @@ class Data(NamedTuple):
         return figures, self, order
 
 
+_MANY = 8  # rows of a step, whose sum is more certain than single precision is wrong
 _MOVED = 0.4  # of the mass, at most, in a step of a batch that has grown, or of one of a part
 
 
@@ -69,6 +70,11 @@ class Rule(NamedTuple):
         if self.by_row:
             return rows * rho, rows * share
         return rho, share
+
+    @property
+    def is_large(self) -> bool:
+        """Whether steps are of so many rows that single precision is enough for their sums."""
+        return self.batch >= _MANY
 
     @property
     def grows(self) -> bool:

@@ -379,6 +379,8 @@ def _take_part(state, data: Data, rule: Rule, t, seed, span, stride: Stride, hid
     if hide is not None:  # cells of the rows of this round only
         data, order = data.take(order), np.arange(len(order))
     rows, targets, weights = data
+    if rule.is_large:
+        rows = state.family.lightened(rows)
     if hide is not None and len(order):
         rows = hide(rows, np.random.RandomState((*seed, first)))
     own, figures = copied(state), np.zeros(len(FIGURES))

@@ -23,7 +23,6 @@ from .whole import descend
 
 _FEW = 4000  # rows, after which training may be judged; or epochs, where rows are few
 _SOME = 20
-_MANY = 8  # rows of a step, whose sum is more certain than single precision is wrong
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ def train(
     if shards is not None:
         shards.hide = hide
     passes = data  # over these rows
-    if shards is None and not plan.solved and learner.rule.batch >= _MANY:
+    if shards is None and not plan.solved and learner.rule.is_large:
         passes = data._replace(rows=learner.state.family.lightened(data.rows))
     n_rows = len(rows) if shards is None or plan.solved else shards.n_rows
     progress, guard = Progress(plan.verbose, epochs, n_rows), Guard(learner, data, rows, plan)

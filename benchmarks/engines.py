@@ -4,18 +4,20 @@
    asked for, beside one thread; the difference in points and the ratio of log-losses, means over
    seeds. `parts` is in how many the rows of an epoch are learnt, of the most that are allowed:
    small ones are learnt together, but for `--real`. With `--dask` the parts are those of workers.
+   `--passes 1 2` also trains parts twice as long as was chosen on one thread.
 2. speed: an epoch on several threads, beside as many one-thread fits at the same time in processes
    of their own. That is what the machine can give; the last column is the share of it that threads
    reach.
 3. `--large`: the same for a million synthetic documents.
-4. `--ways`: the same documents in each way there is: one thread, threads, workers, a stream; the
-   seconds of a pass and of all, and the accuracy on fresh documents.
+4. `--ways`: the same documents in each way there is: one thread, threads, workers, PyTorch, a
+   stream; the seconds of a pass and of all, those of the processor, what the formula of cost.py
+   says of these, and the accuracy on fresh documents.
 5. `--dask`: the same documents on workers of a local cluster of dask, what a round costs, and what
    follows for more workers: see rounds.py.
 
     python benchmarks/engines.py --data DIR
     python benchmarks/engines.py --accuracy --dask --sets r52 20ng --seeds 1 --data DIR
-    python benchmarks/engines.py --accuracy --real --sets r52 20ng --seeds 1 --data DIR
+    python benchmarks/engines.py --accuracy --real --sets r52 20ng --seeds 1 --passes 1 2 --data DIR
     python benchmarks/engines.py --speed --jobs 2 --data DIR
     python benchmarks/engines.py --large --jobs 1 2 4 8 16 --json large.json
     python benchmarks/engines.py --ways --documents 200000 --jobs 2
@@ -27,13 +29,18 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import tempfile
+import time
 import warnings
 from contextlib import ExitStack
 from functools import partial
+from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
+from unittest import mock
 
+import cost
 import numpy as np
 import rounds
 import scipy.sparse as sp
@@ -47,7 +54,7 @@ from discem.engines import Threads
 
 SETS = ["20ng", "r52", "r8", "amazon14"]
 ESTIMATORS = ["MultinomialNB", "TextClassifier"]
-EPOCHS, BATCH = 5, 10_000
+EPOCHS, BATCH, CLASSES, WRONG = 5, 10_000, 20, 0.2
 ARRAYS = ("data", "indices", "indptr", "labels")
 EVERYTHING = r"(?u)\b\w\w+\b|\S+"
 
@@ -61,9 +68,10 @@ def accuracies(
     parts: list[int],
     seeds: int,
     estimators: list[str],
+    passes: list[float],
     client: Any = None,
 ) -> list[dict[str, Any]]:
-    """One row for each estimator and number of parts, those of threads or of workers."""
+    """One row for each estimator, number of parts, and times the passes of one thread."""
     texts, y = load_text(name, data)
     fresh, own = load_text(name, data, "test")
     count = CountVectorizer(token_pattern=EVERYTHING, dtype=np.float64)
@@ -77,15 +85,22 @@ def accuracies(
     for estimator in estimators:
         kind, X, X_fresh = inputs[estimator]
         base: dict[str, Any] = {}
-        for most in parts:
+        alone: list[Any] = []  # models of one thread, by seed
+        for most, times in [(1, 1), *product(parts, passes)]:
             figures, learnt = [], 1
             for seed in range(seeds):
                 options: dict[str, Any] = {"n_jobs": most}
                 if client is not None and most > 1:
                     options = {"engine": discem.Dask(client, most)}
+                if times != 1:
+                    options |= longer(alone[seed], times)
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    model = kind(random_state=seed, **options).fit(X, y)
+                    model = kind(**{"random_state": seed} | options).fit(X, y)
+                if most == 1:
+                    alone.append(model)
+                elif times != 1:
+                    model.temperature_ = alone[seed].temperature_
                 p = model.predict_proba(X_fresh)
                 figures.append((model.score(X_fresh, own), log_loss(own, p, model.classes_)))
                 learnt = model.history_[-1].get("parts") or parts_of(model, X, most)
@@ -94,6 +109,7 @@ def accuracies(
                 "estimator": estimator,
                 "most": most,
                 "parts": learnt,
+                "passes": times,
                 "accuracy": mean(a for a, _ in figures),
                 "log_loss": mean(b for _, b in figures),
             }
@@ -102,11 +118,20 @@ def accuracies(
             row["ratio"] = row["log_loss"] / base["log_loss"]
             rows.append(row)
             print(
-                f"{name:10} {estimator:15} {most:6} {learnt:6} {row['accuracy']:9.4f} "
+                f"{name:10} {estimator:15} {most:6} {learnt:6} {times:6g} {row['accuracy']:9.4f} "
                 f"{row['points']:+7.2f} {row['log_loss']:9.4f} {row['ratio']:6.3f}",
                 flush=True,
             )
     return rows
+
+
+def longer(model: Any, times: float) -> dict[str, Any]:
+    """Options that train as a model was trained, but for so many times its passes."""
+    options = {"max_iter": round(times * len(model.history_))}
+    if isinstance(model, discem.MultinomialNB):  # nothing is chosen anew
+        options |= {name: model.chosen_[name] for name in ("loss", "prior", "step")}
+        options |= {"tol": None}
+    return options
 
 
 def parts_of(model: Any, X: Any, n_jobs: int) -> int:
@@ -211,48 +236,122 @@ def speeds(name: str, data: str | None, jobs: list[int], repeat: int) -> list[di
     return rows
 
 
-def ways(n: int, jobs: int, epochs: int) -> list[dict[str, Any]]:
+def mislabelled(n: int, classes: int, *args: Any, **options: Any) -> tuple[Any, np.ndarray]:
+    """Documents of which some have a wrong label: else they soon have nothing to teach."""
+    X, y = zipf(n, classes, *args, **options)
+    rng = np.random.default_rng(n)
+    wrong = rng.random(n) < WRONG
+    y[wrong] = rng.integers(classes, size=wrong.sum())
+    return X, y
+
+
+def ways(n: int, jobs: int, epochs: int, part: int) -> list[dict[str, Any]]:
     """One row for each way to train on the same documents."""
-    shift = np.random.default_rng(0).integers(50_000, size=20)
-    X, y = zipf(n, 20, 50_000, 1, shift)
-    fresh, own = zipf(10_000, 20, 50_000, 2, shift)
-    options = {"prior": discem.Dirichlet(), "tol": None, "max_iter": epochs, "random_state": 0}
-
-    def stream(model: Any) -> Any:
-        for first in range(0, n, BATCH):
-            model.partial_fit(X[first : first + BATCH], y[first : first + BATCH], np.arange(20))
-        return model
-
-    print("\nway                      a pass s    all s  accuracy  log-loss")
+    shift = np.random.default_rng(0).integers(50_000, size=CLASSES)
+    X, y = mislabelled(n, CLASSES, 50_000, 1, shift)
+    fresh, own = mislabelled(max(n // 6, 1000), CLASSES, 50_000, 2, shift)
+    sizes = cost.WORDS[: cost.FITTED["words"]]
+    with mock.patch.object(cost, "zipf", mislabelled):
+        constants = cost.table(cost.words, [(n // part, *more) for n, *more in sizes], 2)[1]
+    told = ", ".join(f"{name} {1e9 * value:.3g} ns" for name, value in constants.items())
+    print(f"\n{n:,} documents of {X.nnz / n:.0f} stored words, {CLASSES} classes; {told}")
     rows = []
     with rounds.cluster(jobs) as client:
-        plans = {
-            "one thread": ({}, None),
-            f"n_jobs={jobs}": ({"n_jobs": jobs}, None),
-            f"{jobs} workers of dask": ({"engine": discem.Dask(client)}, None),
-            "partial_fit, one pass": ({}, stream),
+        plans: dict[str, dict[str, Any]] = {
+            "one thread": {},
+            f"n_jobs={jobs}": {"n_jobs": jobs},
+            f"{jobs} workers of dask": {"engine": discem.Dask(client)},
+            "partial_fit, one pass": {},
+            "PyTorch, no GPU": {"device": discem.Device("cpu")},
         }
-        for name, (more, train) in plans.items():
-            model = discem.MultinomialNB(**options, **more)
-            small = discem.MultinomialNB(**options | {"max_iter": 1}, **more)
-            small.fit(X[:2000], y[:2000])  # workers import discem
-            train = train or (lambda model: model.fit(X, y))
-            model, seconds = clock(train, model)
-            passes = [record["seconds"] for record in model.history_]
-            row = {
-                "way": name,
-                "pass": seconds if train is stream else min(passes[1:]),
-                "all": seconds,
-                "accuracy": model.score(fresh, own),
-                "log_loss": log_loss(own, model.predict_proba(fresh), model.classes_),
-            }
-            rows.append(row)
+        if find_spec("torch") is None:
+            del plans["PyTorch, no GPU"]
+        of_round = empty_round(client)
+        print(f"a round of {jobs} workers that has nothing to do: {of_round:.3f} CPU s")
+        print(f"{'way':22}{'a pass s':>11}{'all s':>9}{'CPU of a pass':>15}{'formula':>9}", end="")
+        print("  accuracy  log-loss")
+        for name, options in plans.items():
+            row = way(client, options, name.startswith("partial_fit"), epochs, X, y)
+            model, sums = row.pop("model"), row.pop("sums")
+            guess = sum(constants[part] * size for part, size in sums.items())
+            row["formula"] = guess + row["rounds"] * of_round if "device" not in options else None
+            row["accuracy"] = model.score(fresh, own)
+            row["log_loss"] = log_loss(own, model.predict_proba(fresh), model.classes_)
+            rows.append({"way": name} | row)
+            said = f"{row['formula']:8.2f}" if row["formula"] else "       -"
             print(
-                f"{name:22} {row['pass']:10.2f} {seconds:8.2f} {row['accuracy']:9.4f} "
-                f"{row['log_loss']:9.4f}",
+                f"{name:22} {row['pass']:10.2f} {row['all']:8.2f} {row['cpu']:14.2f} {said} "
+                f"{row['accuracy']:9.4f} {row['log_loss']:9.4f}",
                 flush=True,
             )
     return rows
+
+
+def way(
+    client: Any, options: dict[str, Any], once: bool, epochs: int, X: Any, y: np.ndarray
+) -> dict[str, Any]:
+    """What one way to train costs, the model, and what the formula of cost.py adds up."""
+    options = {"prior": discem.Dirichlet(), "tol": None, "random_state": 0} | options
+    make, n = partial(discem.MultinomialNB, **options), len(y)
+
+    def train(epochs: int, n: int) -> tuple[Any, float, float, int]:
+        """The model, seconds, those of the processor, and rounds."""
+        model, before = make(max_iter=epochs), processor(client)
+        with rounds.clocked() as taken:
+            _, seconds = clock(stream if once else fit, model, X[:n], y[:n])
+        return model, seconds, processor(client) - before, len(taken)
+
+    train(1, 2000)  # workers import discem
+    first, least = (0.0, 0) if once else train(1, n)[2:]  # what comes before the second pass
+    model, seconds, spent, taken = train(epochs, n)
+    passes, later = model.history_, 1 if once else epochs - 1
+    sums = {"s": steps_of(model, n, once), "a": X.nnz, "b": X.nnz * CLASSES}
+    sums["c"] = 0 if once else X.shape[1] * CLASSES
+    return {
+        "pass": seconds if once else min(record["seconds"] for record in passes[1:]),
+        "all": seconds,
+        "cpu": (spent - first) / later,
+        "rounds": (taken - least) / later,
+        "model": model,
+        "sums": sums,
+    }
+
+
+def steps_of(model: Any, n: int, once: bool) -> float:
+    """The steps of a pass; those of a stream grow."""
+    rule = model.learner_.rule
+    if not once:
+        return n / rule.batch
+    return sum(BATCH / rule.grown(t).batch for t in range(0, n, BATCH))
+
+
+def empty_round(client: Any, rounds_of: int = 5) -> float:
+    """Seconds of the processor that a round costs, beside the steps of its rows."""
+    X, y = zipf(400, CLASSES, 50_000)
+    with mock.patch.object(Threads, "parts", lambda self, *_: self.n_jobs):
+        rounds.fit(client, X, y, 1)
+        marks = [processor(client)]
+        for epochs in (1, 1 + rounds_of):
+            rounds.fit(client, X, y, epochs)
+            marks.append(processor(client))
+    return (marks[2] - 2 * marks[1] + marks[0]) / rounds_of
+
+
+def fit(model: Any, X: Any, y: np.ndarray) -> Any:
+    """Train as the options of a model say."""
+    return model.fit(X, y)
+
+
+def stream(model: Any, X: Any, y: np.ndarray) -> Any:
+    """Learn rows as they come, once."""
+    for first in range(0, len(y), BATCH):
+        model.partial_fit(X[first : first + BATCH], y[first : first + BATCH], np.arange(CLASSES))
+    return model
+
+
+def processor(client: Any) -> float:
+    """Seconds of the processor so far: of this process, and of all workers."""
+    return time.process_time() + sum(client.run(time.process_time).values())
 
 
 def main() -> None:
@@ -261,6 +360,9 @@ def main() -> None:
     parser.add_argument("--sets", nargs="*", default=SETS)
     parser.add_argument("--estimators", nargs="*", default=ESTIMATORS)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument(
+        "--passes", type=float, nargs="+", default=[1], help="of parts, times those of one thread"
+    )
     parser.add_argument(
         "--jobs", type=int, nargs="+", default=[2], help="threads to measure the speed of"
     )
@@ -286,7 +388,7 @@ def main() -> None:
         found["accuracy"] = compare(options)
     if options.ways:
         n = 4000 if options.quick else options.documents
-        found["ways"] = ways(n, max(options.jobs), 2 if options.quick else 6)
+        found["ways"] = ways(n, max(options.jobs), *((2, 20) if options.quick else (4, 1)))
     elif options.dask and not options.accuracy:
         sizes = [1000, 20_000] if options.quick else [1000, 50_000, 250_000]
         n = 4000 if options.quick else options.documents
@@ -302,13 +404,15 @@ def main() -> None:
 
 def compare(options: Any) -> list[dict[str, Any]]:
     """Accuracies of all sets that are there."""
-    print("set        estimator         most  parts  accuracy  points  log-loss  ratio")
+    print("set        estimator         most  parts passes  accuracy  points  log-loss  ratio")
     rows, own = [], options.estimators
     with ExitStack() as stack:
         client = stack.enter_context(rounds.cluster(2)) if options.dask else None
         for name in options.sets:
             try:
-                rows += accuracies(name, options.data, [1, 8, 32], options.seeds, own, client)
+                rows += accuracies(
+                    name, options.data, [8, 32], options.seeds, own, options.passes, client
+                )
             except DataNotFoundError as reason:
                 print(f"{name} skipped: {reason}")
     return rows

@@ -494,13 +494,22 @@ def test_engines_measure_each_way_to_train(tmp_path):
     out = tmp_path / "ways.json"
     run("engines.py", "--ways", "--quick", "--jobs", 1, "--json", out)
     ways = json.loads(out.read_text())["ways"]
-    assert [each["way"] for each in ways][::3] == ["one thread", "partial_fit, one pass"]
-    assert all(each["accuracy"] > 0.9 and 0 < each["pass"] <= each["all"] for each in ways)
+    assert [each["way"] for each in ways[:4]][::3] == ["one thread", "partial_fit, one pass"]
+    assert all(each["accuracy"] > 0.7 and 0 < each["pass"] <= each["all"] for each in ways)
+    assert all(each["formula"] > 0 for each in ways[:4])
     out = tmp_path / "speed.json"
     run("engines.py", "--quick", "--jobs", 1, 2, "--json", out)
     speed = json.loads(out.read_text())["speed"]
     assert [each["n_jobs"] for each in speed] == [1, 2]
     assert speed[0]["share"] == 1.0
+
+
+def test_a_device_is_held_against_one_core():
+    pytest.importorskip("torch")
+    printed = run("gpu.py", "--device", "cpu", "--scale", 0.0001, "--only", "numbers-7", "accuracy")
+    assert "torch" in printed.splitlines()[0]
+    assert "predictions on the CPU differ by" in printed
+    assert "1000 x 50 x 7" in printed
 
 
 def test_the_cost_of_rounds_is_found_from_what_it_explains(benchmarks):

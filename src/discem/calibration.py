@@ -18,7 +18,7 @@ class Temperature(NamedTuple):
     log_loss: float
 
 
-def best_temperature(scores, codes, weights, shift=0.0, tolerance=1e-5) -> Temperature:
+def best_temperature(scores, codes, weights, shift=0.0, tolerance=1e-5, views=1) -> Temperature:
     """What to multiply scores by so that labelled rows are least surprising.
 
     Its logarithm has a weak prior, normal around 0, that a handful of rows outweigh: a single row
@@ -34,6 +34,8 @@ def best_temperature(scores, codes, weights, shift=0.0, tolerance=1e-5) -> Tempe
         What is added after the multiplication.
     tolerance : float
         Relative.
+    views : int
+        How often each row is among these: the prior counts against rows.
 
     Examples
     --------
@@ -57,7 +59,7 @@ def best_temperature(scores, codes, weights, shift=0.0, tolerance=1e-5) -> Tempe
         losses = np.log(np.exp(warmer).sum(axis=1)) - (temperature * own + own_shift)
         # and one more row, wrong by the usual margin: rows may all be right, certainty is not
         doubt = np.logaddexp(0, temperature * margin) + 0.5 * (log_temperature / _SPREAD) ** 2
-        return float(np.dot(weights, losses) + doubt) / len(rows)
+        return float(np.dot(weights, losses) + views * doubt) / len(rows)
 
     options = {"xatol": tolerance}
     found = minimize_scalar(log_loss, bounds=(-12.0, 6.0), method="bounded", options=options)

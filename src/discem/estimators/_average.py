@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import log_softmax, logsumexp
+from scipy.special import log_softmax, logsumexp, xlogy
 
 from .._checks import check_number, demand
 from .._kinds import savable
 from ..io.frames import check_table
-from ._choice import Result, weigh
+from ._choice import LEAST, Result, weigh
 from ._explain import Explanations
 from ._tables import Encoded
 
+_UNSEEN = 2.0  # rows that count in favour of averaging different candidates
 _AT_ONCE = 50_000  # rows that are scored before the next ones are looked at
 REST = "(average of models)"  # in explanations: what no column of any model adds
 
@@ -34,19 +35,37 @@ def best_of(results: Sequence[Result], most: int) -> list[tuple[Result, float]]:
     return list(zip(best, weigh([each.mark for each in best]).tolist(), strict=True))
 
 
-def dealt(best: Sequence[tuple[Result, float]], most: int) -> list[tuple[Result, Any, float]]:
-    """Candidates, in turn, each with the model of one of the parts, and its weight.
+def picked(results: Sequence[Result], most: int) -> list[tuple[Result, float]]:
+    """The candidates of an average of `most` models, and the share of each, the largest first.
 
-    So every row is unseen by one model at least, and each candidate has not seen some rows.
+    One model after the other is picked: that with which the mean does best on rows held out. A
+    candidate may be picked again. Where rows are few, others are preferred: the mean is as good as
+    `_UNSEEN` rows better for each nat of the entropy of the shares.
     """
-    turns = [part % len(best) for part in range(min(len(best[0][0].models), most))]
-    found = []
-    for part, own in enumerate(turns):
-        result, weight = best[own]
-        found.append((result, result.models[part], weight / turns.count(own)))
-    total = sum(weight for *_, weight in found)
-    found = [(result, model, weight / total) for result, model, weight in found]
-    return sorted(found, key=lambda each: -each[2])
+    results = sorted(results, key=lambda result: result.mark.log_loss)
+    marks = [result.mark for result in results]
+    weights = marks[0].weights
+    log_p = np.stack([np.maximum(-each.losses / weights, LEAST) for each in marks])
+    p, counts = np.exp(log_p - log_p.max(axis=0)), np.zeros(len(marks))
+
+    def value(counts: np.ndarray) -> float:
+        shares = counts / counts.sum()
+        log_mean = np.log(np.tensordot(shares, p, axes=1)).mean(axis=0)
+        return weights @ log_mean - _UNSEEN * xlogy(shares, shares).sum()
+
+    for _ in range(most):
+        counts[np.argmax([value(counts + more) for more in np.eye(len(marks))])] += 1
+    order = [j for j in np.argsort(-counts, kind="stable") if counts[j]]
+    return [(results[j], float(counts[j] / most)) for j in order]
+
+
+def dealt(best: Sequence[tuple[Result, float]], most: int) -> list[tuple[Result, Any]]:
+    """Candidates by their shares, each with the model of another part.
+
+    So no row was seen by all models before the last steps.
+    """
+    turns = [result for result, share in best for _ in range(round(share * most))]
+    return [(result, result.models[part]) for part, result in enumerate(turns)]
 
 
 def read_for(members: Sequence[Member], X: Any) -> list[Any]:

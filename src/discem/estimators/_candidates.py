@@ -172,7 +172,7 @@ def candidates(
             least = _SIZES[way["n_components"]] if way.keys() == {"n_components"} else 0
             if best.options["n_components"] < least:
                 continue
-            strength = way.get("prior_strength")
+            strength = None if base else way.get("prior_strength")
             if strength and best.options["prior_strength"] != _STRENGTHS[strength]:
                 continue
             seen.append(options)
@@ -190,6 +190,8 @@ def _kinds(sizes: Sizes) -> Iterator[Options]:
     """What is modelled, by a blend or by counting, with how many components."""
     for size, loss in ((1, "blend"), (3, "nll"), (1, "nll")):
         yield {"n_components": size, "loss": loss}
+    for size in (3, 1):  # counting can do with weaker priors
+        yield {"n_components": size, "loss": "nll", "prior_strength": 0.25}
     for wide in ({}, {"whole_numbers": "numbers"}) if "numbers" in sizes.numbers else ({},):
         for covariance in ("tied", "full"):
             for size, loss in ((1, "blend"), (3, "blend"), (1, "nll")):

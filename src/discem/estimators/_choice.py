@@ -23,7 +23,7 @@ Candidates = Iterable[Options] | Generator[Options, "Result", None]
 
 _ROUNDS = 100  # of EM
 _PSEUDO = 5.0  # rows that each candidate is credited with before any is seen
-_LEAST = -700.0  # of a logarithm of a probability
+LEAST = -700.0  # of a logarithm of a probability
 
 
 class Mark(NamedTuple):
@@ -84,7 +84,7 @@ def mark(parts: list[Split], scores: list[np.ndarray]) -> Mark:
     joint = np.concatenate(scores, axis=1)
     views, n, K = joint.shape
     temperature, log_loss = best_temperature(
-        joint.reshape(-1, K), np.tile(codes, views), np.tile(weights, views), 0.0, 1e-2
+        joint.reshape(-1, K), np.tile(codes, views), np.tile(weights, views), 0.0, 1e-2, views
     )
     weights = weights / weights.mean()
     tempered, untempered = (
@@ -103,7 +103,7 @@ def weigh(marks: list[Mark], pseudo: float = _PSEUDO, rounds: int = _ROUNDS) -> 
     """
     weights = marks[0].weights
     share = weights / len(marks[0].losses)
-    log_p = np.stack([np.maximum(-each.losses / weights, _LEAST) for each in marks])
+    log_p = np.stack([np.maximum(-each.losses / weights, LEAST) for each in marks])
     p = np.exp(log_p - log_p.max(axis=0))
     found = np.full(len(marks), 1.0 / len(marks))
     for _ in range(rounds):

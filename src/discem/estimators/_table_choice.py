@@ -8,7 +8,7 @@ import numpy as np
 
 from ..exceptions import warn
 from . import _input
-from ._average import Member, dealt
+from ._average import Member, dealt, picked
 from ._by_label import class_weights
 from ._candidates import DEFAULTS, Readings, Sizes, candidates, how_many
 from ._choice import Chooser, Mark, Options, Result, is_behind, less_surprised, of_all_classes
@@ -53,9 +53,9 @@ class ChoosesTable(ReadsTexts):
             return alone  # label sets and shares have no log-loss to judge by
         classes = _input.find_classes(y)
         codes, columns = _input.encode(y, classes).codes, len(readings.layout.columns)
-        most = min(TRIED, max(_CELLS // max(columns, 1), 1000))
+        tried = min(TRIED, max(_CELLS // max(columns, 1), 1000))
         labelled = int(np.count_nonzero((codes >= 0) & (weights > 0)))
-        parts, average = self._held_out(codes, weights, rng, on_workers, most)
+        parts, average = self._held_out(codes, weights, rng, on_workers, tried)
         if not parts:
             return alone
 
@@ -80,7 +80,7 @@ class ChoosesTable(ReadsTexts):
             if mark is not None:
                 self.chosen_["temperature"] = self._temperature_of(mark)
 
-        sizes = Sizes.of(readings, codes[(codes >= 0) & (weights > 0)], most)
+        sizes = Sizes.of(readings, codes[(codes >= 0) & (weights > 0)], tried)
         fixed = {name: value for name, value in self._fixed().items() if name in DEFAULTS}
         if readings.of(DEFAULTS).is_empty:  # there are texts only: candidates are all the same
             fixed = DEFAULTS | {"n_components": 1} | fixed
@@ -89,7 +89,8 @@ class ChoosesTable(ReadsTexts):
             of=how_many(sizes, readings, fixed), verbose=self.verbose, all_models=average > 1,
         )  # fmt: skip
         ways = candidates(sizes, readings, fixed, chooser.results)
-        best = self._best_of(chooser, ways, average // 2, labelled)
+        most = min(average, len(parts)) if len(parts) > 1 else average
+        best = self._best_of(chooser, ways, picked, most if average > 1 else 0, labelled)
         chosen: Any = chooser.best
         by_class = np.ones(len(classes))
         if self.class_weight is not None:
@@ -102,7 +103,7 @@ class ChoosesTable(ReadsTexts):
         know_all = all(np.array_equal(model.classes_, classes) for model in models)
         if len(parts) > 1 and seen >= KEPT and know_all:
             counts = by_class * np.bincount(codes[codes >= 0], weights[codes >= 0])
-            self._keep_models(dealt(best, average), readings, y, weights, counts)
+            self._keep_models(dealt(best, most), readings, y, weights, counts)
             return []
         return [(own.options, share, self._temperature_of(own.mark)) for own, share in best]
 
@@ -111,7 +112,7 @@ class ChoosesTable(ReadsTexts):
 
     def _keep_models(
         self,
-        models: list[tuple[Result, MixtureClassifier, float]],
+        models: list[tuple[Result, MixtureClassifier]],
         readings: Readings,
         y: np.ndarray,
         weights: np.ndarray,
@@ -122,13 +123,13 @@ class ChoosesTable(ReadsTexts):
         Each began with other rows, and so they stay different.
         """
         members, steps = [], min(_MORE, self.max_iter)
-        for result, begun, weight in models:
+        for result, begun in models:
             model = begun._gone_on(readings.of(result.options), y, weights, steps)
             model.set_params(n_jobs=self.n_jobs, max_iter=self.max_iter, verbose=self.verbose)
             if self.temperature == "auto":  # that by which it was weighed
                 model.temperature_ = result.mark.temperature
             model.class_count_ = class_count
-            members.append(Member(model, weight))
+            members.append(Member(model, 1.0 / len(models)))
         self._fitted.members = members
         self._fitted.chosen |= models[0][0].options
         self.chosen_["temperature"] = members[0].model.temperature_

@@ -20,7 +20,7 @@ from ..io.tables import check_table
 from ..progress import Lines
 from . import _input
 from ._answers import DensityAnswers
-from ._average import Member, best_of
+from ._average import Member
 from ._candidates import DEFAULTS, HIDDEN, Readings
 from ._choice import Candidates, Choice, Chooser, Options, Result
 from ._explain import Importance
@@ -183,9 +183,9 @@ class TablePreset(DensityAnswers, Preset):
         return splits(codes, weights, rng, cv=self.cv, folds=folds, most=most), average
 
     def _best_of(
-        self, chooser: Chooser, ways: Candidates, most: int, n_rows: int
+        self, chooser: Chooser, ways: Candidates, weigh: Callable, most: int, n_rows: int
     ) -> list[tuple[Result, float]]:
-        """Try candidates; the best of them, and their weights where `most` are averaged."""
+        """Try candidates; the best of them, and what they `weigh` where `most` are averaged."""
         chooser.best_of(ways)
         self.chosen_["held_out"] = chooser.held_out
         self._fitted.choice = chooser.choice()
@@ -193,7 +193,7 @@ class TablePreset(DensityAnswers, Preset):
             return []
         complete = [result for result in chooser.results if result.complete]
         enough = self.average == "auto" and n_rows > _FOLDED  # rows: an average gains little
-        best = best_of(complete, 1 if enough else most)
+        best = weigh(complete, 1 if enough else most)
         self._fitted.choice = chooser.choice(weights_of(chooser, best))
         return best
 

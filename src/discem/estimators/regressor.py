@@ -16,7 +16,7 @@ from ..io.tables import Layout, check_table
 from ..losses import Blend, Hinge, resolve_loss
 from ..training import Plan
 from . import _input
-from ._average import Member, check_members
+from ._average import Member, best_of, check_members
 from ._candidates import HIDDEN, Readings
 from ._choice import Chooser, Options, less_surprised
 from ._folds import Split
@@ -290,7 +290,7 @@ class TableRegressor(NumberAnswers):
             verbose=self.verbose, all_models=average > 1, judge=judged,
         )  # fmt: skip
         most = max(average // len(parts), int(average > 1))
-        best = self._best_of(chooser, ways, most, answered)
+        best = self._best_of(chooser, ways, best_of, most, answered)
         if not best:
             return alone
         seen = min(np.count_nonzero(part.weights) for part in parts) / max(answered, 1)

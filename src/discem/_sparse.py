@@ -39,6 +39,21 @@ def taken(values: Any, indices: Any, indptr: Any, rows: Any) -> tuple[Any, Any, 
     return own[0], own[1], ends
 
 
+def row_sums(values: Any, indptr: Any) -> Any:
+    """The sum of each row, (n,), in double precision."""
+    if not isinstance(values, np.ndarray):
+        from torch import float64
+
+        sizes = indptr.diff()
+        found, rows = values.new_zeros(len(sizes), dtype=float64), sizes.new_ones(len(sizes))
+        rows = (rows.cumsum(0) - 1).repeat_interleave(sizes, output_size=len(values))
+        return found.index_add_(0, rows, values.to(float64))
+    found, filled = np.zeros(len(indptr) - 1), np.diff(indptr) > 0
+    if len(values):
+        found[filled] = np.add.reduceat(values, indptr[:-1][filled], dtype=np.float64)
+    return found
+
+
 def add_product(into: Any, values: Any, indices: Any, indptr: Any, table: Any) -> None:
     """Add rows @ table, (n, K), to an array; all numbers are of one type."""
     if not isinstance(values, np.ndarray):
@@ -74,5 +89,5 @@ def add_rows(table: Any, rows: Any, changes: Any, factor: float) -> None:
     if not isinstance(table, np.ndarray):
         table.index_add_(0, rows, changes, alpha=factor)
         return
-    one_each, factors = np.arange(len(rows) + 1), np.full(len(rows), factor)
+    one_each, factors = np.arange(len(rows) + 1), np.full(len(rows), factor, dtype=table.dtype)
     add_transposed(table, factors, rows, one_each, changes)

@@ -19,6 +19,7 @@ from .. import _sparse
 from .._arrays import namespace_of
 
 _SPARSE = 200  # a stored word costs so many times more to sort than a word of the vocabulary
+_PAYS = 16, 0.2  # documents, and the share of a batch, that it pays to leave out
 
 
 class Documents:
@@ -32,6 +33,7 @@ class Documents:
         self.n_words = n_words  # u
         self.within: tuple[Any, Any] | None = None  # larger batch; which of its words
         self._teaching: tuple[Any, Documents] | None = None
+        self._looked_up: tuple[Any, Any] = None, None  # numbers of all words; those of its own
 
     @property
     def n_rows(self) -> int:
@@ -46,14 +48,23 @@ class Documents:
     @functools.cached_property
     def lengths(self) -> Any:
         """Words of each document, (n,)."""
-        found, words = self._zeros((self.n_rows, 1)), self._zeros((self.n_words, 1)) + 1.0
-        values = self._xp.astype(self.values, found.dtype, copy=False)
-        _sparse.add_product(found, values, self.place, self.indptr, words)
-        return found[:, 0]
+        return _sparse.row_sums(self.values, self.indptr)
+
+    def of_words(self, numbers: Any) -> Any:
+        """Numbers of its words, of those of all words, as a column; one number if all are alike.
+
+        That is quicker to add. They are looked up once.
+        """
+        if self._looked_up[0] is not numbers:
+            own = numbers[self.words]
+            alike = isinstance(own, np.ndarray) and own.size and (own == own[0]).all()
+            self._looked_up = numbers, float(own[0]) if alike else own[:, None]
+        return self._looked_up[1]
 
     def product(self, table: Any, power: int = 1) -> Any:
         """The counts, to some power, times a table of the words, (u, K): a row a document."""
-        found = self._zeros((self.n_rows, table.shape[1]), self.dtype)
+        shape = self.n_rows, table.shape[1]
+        found = self._xp.zeros(shape, dtype=self.dtype, device=self.values.device)
         values = self.values if power == 1 else self.values**power
         _sparse.add_product(found, values, self.place, self.indptr, table)
         return found
@@ -75,10 +86,6 @@ class Documents:
     def _xp(self) -> Any:
         return namespace_of(self.values)
 
-    def _zeros(self, shape: tuple[int, int], dtype: Any = None) -> Any:
-        dtype = self._xp.float64 if dtype is None else dtype
-        return self._xp.zeros(shape, dtype=dtype, device=self.values.device)
-
     def only(self, weights: Any, least: float) -> tuple[Any, Documents]:
         """The documents that have a weight above `least`, and which they are.
 
@@ -87,7 +94,7 @@ class Documents:
         if self._teaching is None:
             n = self.n_rows
             (there,) = self._xp.nonzero(self._xp.max(self._xp.abs(weights), axis=1) > least)
-            if n == 1 or 2 * len(there) > n:
+            if n == 1 or n - len(there) < max(min(n / 2, _PAYS[0]), _PAYS[1] * n):
                 return slice(None), self
             self._teaching = there, self._some(there)
         return self._teaching
@@ -101,6 +108,10 @@ class Documents:
             words, u = words[own], len(own)
         some = Documents(values, place, ends, words, u)
         some.within = weakref.ref(self), own  # which lives as long as the step
+        some.lengths = self.lengths[there]
+        numbers, looked_up = self._looked_up
+        if isinstance(looked_up, float):
+            some._looked_up = numbers, looked_up
         return some
 
 
@@ -120,12 +131,13 @@ def distinct(indices: np.ndarray, n_words: int) -> tuple[np.ndarray, np.ndarray]
     """The different words of a batch, in order, and the place of each stored word among them."""
     if len(indices) * _SPARSE < n_words:
         return np.unique(indices, return_inverse=True)
+    wide = indices.astype(np.intp)  # once: each use of others would do it
     there = np.zeros(n_words, dtype=bool)
-    there[indices] = True
+    there[wide] = True
     words = np.flatnonzero(there)
     place = np.empty(n_words, dtype=np.int32)
     place[words] = np.arange(len(words), dtype=np.int32)
-    return words, place[indices]
+    return words, place.take(wide, mode="clip")
 
 
 _memory = threading.local()

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from .._arrays import count_true, may_be_true, namespace_of
 from .._checks import Array, Number, check_weight, demand
-from .._sparse import add_rows
+from .._sparse import add_rows, row_sums
 from ..exceptions import OptionError
 from ..figures import NCLL_SUM, NLL_SUM
 from ..io.column_kinds import ColumnKind, Found, register_column
@@ -72,7 +72,7 @@ class WordsFamily(Lazily):
         def find(purpose: str) -> Any:
             rows = take_rows(count, batch.words, "rows")
             cells = xp.multiply(rows, lazy["scale"], out=space(rows.shape, purpose, batch.values))
-            cells += lazy["gamma"] * self._pseudo_counts(block, batch)
+            cells += lazy["gamma"] * batch.of_words(block.fixed["alpha"])
             if cells.dtype == xp.float64:
                 return cells
             if isinstance(cells, np.ndarray) and cells.min(initial=1.0) >= _TINY:
@@ -80,12 +80,6 @@ class WordsFamily(Lazily):
             return xp.clip(cells, _TINY, None, out=cells)
 
         return found_once(count, batch, find)
-
-    def _pseudo_counts(self, block: Block, batch: Documents) -> Any:
-        """Of the words of a batch: one number where all are the same, which is quicker to add."""
-        alpha = block.fixed["alpha"][batch.words]
-        alike = isinstance(alpha, np.ndarray) and alpha.size and (alpha == alpha[0]).all()
-        return float(alpha[0]) if alike else alpha[:, None]
 
     def scores(self, block, batch: Documents):
         cells = self.cells(block, batch)
@@ -135,7 +129,7 @@ class WordsFamily(Lazily):
             least = -(1.0 - 1e-15) * xp.clip(rows * scale, 0.0, None)
         else:
             least = xp.multiply(cells, -share * keep, out=space(cells.shape, "least", cells))
-            least -= share * pull * self._pseudo_counts(block, batch)
+            least -= share * pull * batch.of_words(block.fixed["alpha"])
         short, shortened = sums < least, 0
         if may_be_true(short):
             shortened = count_true(xp.any(short, axis=0))
@@ -329,9 +323,7 @@ class WordsFamily(Lazily):
 
     def extra_figures(self, figures, rows, order, weights):
         """Perplexity: exp of -ln p(x) per word."""
-        lengths, filled = np.zeros(len(weights)), np.diff(rows.indptr) > 0
-        lengths[filled] = np.add.reduceat(rows.values, rows.indptr[:-1][filled])
-        n_words = float(lengths[order] @ weights[order])
+        n_words = float(row_sums(rows.values, rows.indptr)[order] @ weights[order])
         log_likelihood = figures[NCLL_SUM] - figures[NLL_SUM]  # ln p(x)
         exponent = -log_likelihood / max(n_words, 1e-300)
         return {"perplexity": float(np.exp(min(exponent, 700.0)))}

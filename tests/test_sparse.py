@@ -31,6 +31,17 @@ def test_products_are_added(dtype, index):
     np.testing.assert_allclose(transposed, 1.0 + X.T @ of_rows, rtol=1e-5)
 
 
+@every_type
+@every_index
+def test_rows_are_summed_in_double_precision(dtype, index):
+    for chosen in (slice(None), slice(4, 5), slice(4, 4), slice(0, 5)):  # the fifth one is empty
+        X, _ = made_up(dtype, index)
+        X = X[chosen]
+        found = _sparse.row_sums(X.data.astype(dtype), X.indptr.astype(index))
+        assert found.dtype == np.float64
+        np.testing.assert_allclose(found, X.sum(axis=1), rtol=1e-6)
+
+
 @every_index
 @pytest.mark.parametrize("chosen", [[7, 4, 7, 0], [], np.arange(30) % 3 == 0])
 def test_rows_are_taken_in_order(index, chosen):
@@ -40,8 +51,9 @@ def test_rows_are_taken_in_order(index, chosen):
     np.testing.assert_array_equal(taken.toarray(), X.toarray()[chosen])
 
 
-def test_rows_of_a_table_are_added_to():
-    table, changes = np.ones((6, 3)), np.arange(6.0).reshape(2, 3)
+@every_type
+def test_rows_of_a_table_are_added_to(dtype):
+    table, changes = np.ones((6, 3), dtype), np.arange(6.0, dtype=dtype).reshape(2, 3)
     _sparse.add_rows(table, np.array([4, 1]), changes, 0.5)
     expected = np.ones((6, 3))
     expected[[4, 1]] += 0.5 * changes

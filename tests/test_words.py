@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 import tiny
 
-from discem import Check, Dirichlet, constant
+from discem import Check, Dirichlet, MultinomialNB, constant
+from discem.engines import Sequential
 from discem.families._documents import distinct
-from discem.families.words import WordsFamily, expected_counts
+from discem.families.words import WORDS, WordsFamily, expected_counts
 from discem.losses import LOSSES, NCLL
+from discem.training import Learner
 
 
 def cells_of(block):
@@ -173,3 +175,46 @@ def test_the_check_step_hears_documents_that_teach_next_to_nothing(projection, h
     taught = X.T @ (judged.weights * np.where(y == y[0], 0.0, 1e-6 * 0.1 / 8)[:, None])
     rest = moved[1] - moved[0] - taught  # what the prior gives is the same for all words
     assert (np.ptp(rest) < 1e-3 * np.abs(taught).max()) == hears
+
+
+@pytest.mark.parametrize("average", [True, False])
+def test_a_fit_works_in_single_precision_and_ends_in_double(average, monkeypatch):
+    """It goes where a fit in double precision goes."""
+    X, y = tiny.data("words", n=200, d=30)
+    ends, seen, epoch = [], [], Learner.epoch
+
+    def watched(learner, *some):
+        seen.append(precision(learner))
+        return epoch(learner, *some)
+
+    monkeypatch.setattr(Learner, "epoch", watched)
+    options = {"loss": "ncll", "average": average, "batch_size": 20, "max_iter": 5, "tol": None}
+    for in_place in (True, False):
+        monkeypatch.setattr(Sequential, "in_place", in_place)
+        model = MultinomialNB(prior=Dirichlet(1.0), random_state=0, **options)
+        ends.append(model.fit(X, y).predict_log_proba(X))
+        assert precision(model.learner_) == {np.dtype(np.float64)}
+    assert seen == 5 * [{np.dtype(np.float32)}] + 5 * [{np.dtype(np.float64)}]
+    np.testing.assert_allclose(*ends, atol=1e-3)
+
+
+def precision(learner):
+    block = learner.state.features
+    tables = (array for array in block.past.values() if array.ndim == 2)
+    return {array.dtype for array in (block.values["count"], *tables)}
+
+
+def test_rounding_leaves_something_of_a_collapsed_cell():
+    """In single precision, in which a count may take away more than what the prior gave."""
+    X, y = tiny.data("words", n=8)
+    block = tiny.begin("words", X, y).features
+    block.lazy["gamma"] = 2.0
+    block.values["count"][:] = -2.0 * block.fixed["alpha"][:, None]
+    single = WORDS.in_precision(block, np.float32)
+    single.values["count"][0] *= 1.0 + 2e-7
+    for light in (False, True):
+        rows = WORDS.view(X)
+        batch = WORDS.read(single, WORDS.lightened(rows) if light else rows)
+        assert WORDS.cells(single, batch).min() > 1e-8
+    back = WORDS.in_precision(single, np.float64)
+    assert back.values["count"].dtype == np.float64 and cells_of(back).min() > 1e-8

@@ -49,6 +49,8 @@ class Device(Sequential):
     >>> model = GaussianNB(device=Device("cuda", dtype="float32"))
     """
 
+    in_place = False
+
     def __init__(self, device: Any = "cuda", dtype: str = "float64"):
         self.device = device
         self.dtype = dtype

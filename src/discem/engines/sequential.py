@@ -133,6 +133,7 @@ class Sequential:
     """
 
     n_jobs = 1  # threads, for a caller that takes passes of its own
+    in_place = True  # steps change the arrays of a state that is given, which say how precise
     feed = staticmethod(feed)
 
     def __repr__(self) -> str:

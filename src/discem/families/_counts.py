@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays import namespace_of
 from ..exceptions import InputError, OptionError
 from ..priors import Dirichlet
 from ._block import Block
@@ -14,6 +15,8 @@ from ._block import Block
 _SLICE = 1 << 20  # numbers to work on at a time
 _LEAST = 0.02  # pseudo-counts are never next to nothing beside counts, however small these are
 _SEEN = 5000  # rows that tell what is typical
+_TINY = 1e-37  # what single precision has next to 0
+_ROUNDING = 1e-7  # .. and what it loses of a number
 
 
 def collect(rows: Any, parts: list, n_features: int, n_classes: int) -> np.ndarray:
@@ -44,16 +47,17 @@ def averaged(block: Block) -> Block:
     scale, gamma = lazy["lag_scale"] / weight, lazy["lag_gamma"] / weight
     most = scale * count.max(initial=0.0) + gamma * alpha.max(initial=0.0)
     floor = 1e-12 * most  # rounding may leave less of a collapsed cell
-    mean = np.empty_like(count)
+    mean, total = np.empty_like(count), np.zeros(count.shape[1])
     for part in _slices(count):  # there may be no room for intermediate results
         cells = np.multiply(count[part], scale, out=mean[part])
         cells -= past["lag"][part] * (1.0 / weight)
         cells += gamma * alpha[part, None]
         np.maximum(cells, floor, out=cells)
+        total += np.ones(len(cells), dtype=cells.dtype) @ cells  # takes less time than a sum here
     unseen = scale * values["unseen"] - past["unseen"] / weight + gamma
     own = {"scale": 1.0, "gamma": 0.0, "lag_scale": 0.0, "lag_gamma": 0.0, "weight": 0.0}
     return block._replace(
-        values={"count": mean, "total": np.ones(len(mean)) @ mean, "unseen": unseen},
+        values={"count": mean, "total": total, "unseen": unseen},
         past={},
         lazy=lazy | own,
     )
@@ -79,6 +83,19 @@ def mean_of(blocks: list[Block], shares: np.ndarray) -> Block:
         fixed=first.fixed | {"length": length},
         lazy=lazy,
     )
+
+
+def in_precision(block: Block, kind: Any) -> Block:
+    """The block with its tables in single precision or in double."""
+    count = block.values["count"]
+    if count.dtype == kind:
+        return block
+    wide = count.astype(kind)
+    if kind == np.float64:  # rounding may have left less than nothing of a collapsed cell
+        prior = block.lazy["gamma"] / block.lazy["scale"] * block.fixed["alpha"][:, None]
+        np.maximum(wide, (_ROUNDING - 1.0) * prior, out=wide)
+    past = {"lag": block.past["lag"].astype(kind)} if block.past else {}
+    return block._replace(values=block.values | {"count": wide}, past=block.past | past)
 
 
 def weighted_sum(factors: list[float], arrays: list[np.ndarray]) -> np.ndarray:
@@ -216,5 +233,15 @@ def log_probabilities(block: Block, chosen: Any = slice(None)) -> np.ndarray:
 def expected_counts(block: Block, chosen: Any = slice(None)) -> np.ndarray:
     """Of all words or of the chosen ones, (W, K)."""
     cells = block.lazy["scale"] * block.values["count"][chosen]
-    cells += (block.lazy["gamma"] * block.fixed["alpha"][chosen])[:, None]
-    return cells
+    prior = (block.lazy["gamma"] * block.fixed["alpha"][chosen])[:, None]
+    cells += prior
+    return cells if cells.dtype == np.float64 else lifted(cells, prior)
+
+
+def lifted(cells: Any, prior: Any) -> Any:
+    """Cells, to which the prior was added: rounding leaves less than nothing of a collapsed one."""
+    if not isinstance(cells, np.ndarray):
+        return namespace_of(cells).clip(cells, _TINY, None, out=cells)
+    if cells.min(initial=1.0) >= _TINY:
+        return cells  # to look is quicker than to change
+    return np.maximum(cells, np.maximum(_ROUNDING * np.asarray(prior), _TINY), out=cells)

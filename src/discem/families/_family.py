@@ -50,6 +50,10 @@ class Family(Surface):
         """The rows, as precise as steps of many of them need: products may then take less time."""
         return rows
 
+    def in_precision(self, block: Block, kind: Any) -> Block:
+        """The same block for such steps, its large tables in single precision; or in double."""
+        return block
+
     def settled(self, block: Block) -> Block:
         """The same block with all its numbers in whole arrays, as a device wants them."""
         return block

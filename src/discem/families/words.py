@@ -35,7 +35,6 @@ from ._lazily import Lazily
 _EAGER = 10.0  # a step is so many documents of the start, which is to be outweighed soon
 _QUIET = 0.005  # weight of all unlabelled documents together, beside that of the labelled ones
 _FEW, _MOST = 8, 512  # documents of a step
-_TINY = 1e-37  # what single precision has next to 0
 _FAR = 1e9  # counts beyond are not for single precision, in which squares overflow
 _FOLDED = 1e-3  # a smaller scale is folded into the counts, before digits are lost
 
@@ -58,6 +57,9 @@ class WordsFamily(Lazily):
             return rows
         return rows._replace(values=values.astype(np.float32))
 
+    def in_precision(self, block, kind):
+        return _counts.in_precision(block, kind)
+
     def read(self, block, rows: SparseRows):
         return documents(rows, block.fixed["alpha"].shape[0])
 
@@ -67,17 +69,18 @@ class WordsFamily(Lazily):
         They are not the caller's to change, and gone when the block has moved.
         """
         count, lazy = block.values["count"], block.lazy
-        xp = namespace_of(count)
+        xp, mixed = namespace_of(count), count.dtype != batch.dtype
 
         def find(purpose: str) -> Any:
-            rows = take_rows(count, batch.words, "rows")
-            cells = xp.multiply(rows, lazy["scale"], out=space(rows.shape, purpose, batch.values))
-            cells += lazy["gamma"] * batch.of_words(block.fixed["alpha"])
-            if cells.dtype == xp.float64:
+            rows = take_rows(count, batch.words, "rows" if mixed else purpose)
+            own = not mixed and isinstance(rows, np.ndarray)
+            out = rows if own else space(rows.shape, purpose, batch.values)
+            cells = xp.multiply(rows, lazy["scale"], out=out)
+            prior = lazy["gamma"] * batch.of_words(block.fixed["alpha"])
+            cells += prior
+            if cells.dtype == xp.float64 and not mixed:
                 return cells
-            if isinstance(cells, np.ndarray) and cells.min(initial=1.0) >= _TINY:
-                return cells  # to look is quicker than to change
-            return xp.clip(cells, _TINY, None, out=cells)
+            return _counts.lifted(cells, prior)
 
         return found_once(count, batch, find)
 
@@ -136,8 +139,10 @@ class WordsFamily(Lazily):
             sums = xp.maximum(sums, least, out=least)
         total = values["total"] * keep + pull * lazy["alpha_total"]
         total = xp.maximum(total + column_sums(sums), 1e-16 * total)
-        changes = space(sums.shape, "changes", values["count"])
-        changes[...] = sums
+        changes = sums
+        if sums.dtype != values["count"].dtype:
+            changes = space(sums.shape, "changes", values["count"])
+            changes[...] = sums
         forget()
         # written at once, so that an interruption finds a whole state
         lazy["scale"], lazy["gamma"] = scale, gamma

@@ -309,6 +309,10 @@ class Mixture:
         ]
         return self._replace(blocks=tuple(grown))
 
+    def in_precision(self, kind: Any) -> Any:
+        """The same model, its large tables in single precision or in double."""
+        return self._map(lambda f, b: f.in_precision(b, kind))
+
     def settled(self) -> Any:
         """The same model, whose steps work on whole arrays: on a device these cost little."""
         return self._map(lambda f, b: f.settled(b))

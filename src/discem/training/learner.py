@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -116,6 +117,18 @@ class Learner:
         """Let the state be in memory that may be written to; a pickle may have come with a file."""
         if self.state is not self._own:  # a stream of single rows would ask for each of them
             self.state, self._model = owned(self.state), None
+
+    @contextmanager
+    def in_single_precision(self) -> Iterator[None]:
+        """Keep large tables in single precision meanwhile, if the engine works on them here."""
+        if not self.engine.in_place:
+            yield
+            return
+        try:
+            self.state, self._model = self.state.in_precision(np.float32), None
+            yield
+        finally:
+            self.state, self._model = self.state.in_precision(np.float64), None
 
     def average(self) -> None:
         """Keep a running average from now on, if there is none."""

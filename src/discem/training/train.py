@@ -7,6 +7,7 @@ update over rows; `train` decides what happens from epoch to epoch.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,15 +63,25 @@ def train(
     if plan.whole and shards is None and not plan.solved:
         _train_whole(learner, data, rows, held, plan, rng)
         return
-    epochs = 1 if plan.solved else plan.epochs
-    hide, complete = plan.hide, data
-    if hide is not None:
-        data = complete._replace(rows=hide(complete.rows, rng))
-    if shards is not None:
-        shards.hide = hide
     passes = data  # over these rows
     if shards is None and not plan.solved and learner.rule.is_large:
         passes = data._replace(rows=learner.state.family.lightened(data.rows))
+    light = passes.rows is not data.rows
+    with learner.in_single_precision() if light else nullcontext():
+        _train_in_passes(learner, data, passes, rows, held, plan, rng, shards)
+
+
+def _train_in_passes(
+    learner: Learner, data: Data, passes: Data, rows: np.ndarray, held: np.ndarray,
+    plan: Plan, rng: Any, shards: Shards | None,
+) -> None:  # fmt: skip
+    """Train by `passes` over the rows, which may be less precise than the data."""
+    epochs = 1 if plan.solved else plan.epochs
+    hide, complete = plan.hide, data
+    if hide is not None:
+        data = passes = complete._replace(rows=hide(complete.rows, rng))
+    if shards is not None:
+        shards.hide = hide
     n_rows = len(rows) if shards is None or plan.solved else shards.n_rows
     progress, guard = Progress(plan.verbose, epochs, n_rows), Guard(learner, data, rows, plan)
     patience = Patience(plan.tol, plan.patience, min(_FEW / max(len(rows), 1), _SOME))

@@ -1,14 +1,16 @@
-"""One model, many threads: who reads it sees it before or after a change, never between.
+"""One model, many threads: a reader sees the model before or after a change, never between.
 
-Methods that ask a model are marked `reads`, those that change it `writes`. Any number of threads
-may read at a time, and one may write while none reads. Nobody waits for ever: who came first goes
-first.
+Methods that ask a model are marked `reads`, methods that change it `writes`. Any number of threads
+may read at the same time. A writer is alone. The lock is fair: a waiting writer goes before readers
+that arrive later.
 
-Readers of a value that is replaced by one assignment would need no lock. But a stream of words
-changes its tables and its vocabulary where they are, for there may be no room for two of them.
+Why a lock? Readers of a value that one assignment replaces would need none. But a stream of words
+changes its tables and its vocabulary in place, because there may be no room for two of them.
+Compiled products over arrays that change under them would not check their bounds, so readers cannot
+just try again either.
 
-A method may call others of the same model, whatever they do. While training calls back, the model
-is `lent`: the callback may ask it, and so may others, such as threads that the callback waits for.
+A method may call other methods of the same model, of both kinds. While training calls back, the
+model is `lent`: the callback may ask it, and so may other threads, which the callback may wait for.
 
 Locks are kept beside the models, not in them: a copy, a pickle or a file of a model has none.
 """

@@ -3,8 +3,8 @@
 The gradient of ``sum_i ln p(x_i)`` in the natural parameters of class k is ``sum_i (q_ik - mean)
 x_i``, q being the posterior; divided by how often each word occurs it is the natural gradient.
 Words that go with the words of a class come to speak for it. But documents differ most in what
-they are about, be the classes what they may, and likelihood alone soon finds topics instead. So
-the posterior may be taken among documents of the same topic: what differs there is the class.
+they are about, regardless of the classes, and likelihood alone soon finds topics instead. So the
+posterior may be taken among documents of the same topic: what differs there is the class.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from .cells import (
     refusal,
     shown,
 )
-from .dtypes import dtype_of
+from .making import dtype_of
 from .vectors import (
     categories_in,
     check_names,

@@ -12,7 +12,7 @@ from tiny import untimed
 
 import discem
 from discem import MixtureClassifier, MultinomialNB, TableClassifier, TextClassifier
-from discem.estimators import _choice, _sizes
+from discem.estimators import _choice, _components
 from discem.estimators._choice import (
     Choice,
     Chooser,
@@ -374,9 +374,11 @@ def test_where_nothing_is_tried_nothing_is_on_record():
 
 def test_a_number_of_components_is_judged_by_all_rows_where_they_are_few(monkeypatch):
     """As the others are: one fifth after the other."""
-    seen, real = [], _sizes.splits
+    seen, real = [], _components.splits
     monkeypatch.setattr(
-        _sizes, "splits", lambda *args, **options: seen.append(real(*args, **options)) or seen[-1]
+        _components,
+        "splits",
+        lambda *args, **options: seen.append(real(*args, **options)) or seen[-1],
     )
     MixtureClassifier("auto", random_state=0, max_iter=3, tol=None).fit(*numbers(100))
     assert sum(len(part.held) for part in seen[0]) == 100

@@ -1,18 +1,27 @@
-"""Where the components of a mixture begin: clusters of the rows of each class."""
+"""The components of a mixture: where they begin, clusters of rows, and how many are best."""
 
 from __future__ import annotations
 
 import warnings
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 
 from .. import models
 from ..engines import Sequential, one_thread_each
+from ..exceptions import OptionError
 from ..targets import Targets, labels, soft_labels
+from ._choice import Choice, Chooser, Mark, Options, of_all_classes
+from ._folds import Split, check_cv, splits
+from ._tables import take
 
+if TYPE_CHECKING:
+    from ._batch import Batch
+
+_SIZES = (1, 2, 4, 8)  # numbers of components to try
 _CLUSTERED = 3_000  # rows of a class that its components are found on: more move them little
 
 
@@ -80,3 +89,40 @@ def k_means(points, weight, n_clusters: int, rng) -> tuple[np.ndarray, int]:
         found = means.fit(points[some], sample_weight=weight[some]).predict(points[own])
     names, place[own] = np.unique(found, return_inverse=True)
     return place, len(names)
+
+
+def choose_size(mixture: Any, batch: Batch) -> tuple[int, Choice]:
+    """The number of components with the least log-loss on rows held out, and what was tried."""
+    X, y, codes = batch.X, batch.y, batch.targets.codes
+    if not batch.targets.plain:
+        raise OptionError("n_components='auto' goes with plain labels: give a number")
+    check_cv(mixture.cv, sampled=batch.whole is not None)
+    rng = check_random_state(mixture.random_state)
+    parts = splits(codes, batch.given, rng, cv=mixture.cv, most=len(codes))
+    if not parts:
+        return 1, Choice()
+    apart = {"callback": None, "verbose": 0, "unlabelled": None}
+
+    def train(options: Options, part: Split, _) -> Any:
+        params = mixture.get_params(deep=False) | options | apart
+        params |= {"engine": None, "random_state": rng.randint(2**31)}
+        model, rows = type(mixture)(**params), part.train
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return model.fit(take(X, rows), y[rows], part.weights[rows])
+
+    def score(_: Options, part: Split, model: Any) -> np.ndarray:
+        scores = model.predict_joint_log_proba(take(X, part.held))
+        return of_all_classes(scores, model.classes_, batch.classes)
+
+    def keep(_: Options, model: Any, mark: Mark | None) -> None:
+        mixture._adopt(model)
+        mixture.choice_ = chooser.choice()
+
+    def fits(one: Mark, other: Mark) -> bool:
+        return bool(one.untempered.sum() < other.untempered.sum())
+
+    verbose = mixture.verbose
+    chooser = Chooser(parts, train, score, fits, keep, of=len(_SIZES), verbose=verbose)
+    best = chooser.best_of({"n_components": size} for size in _SIZES)
+    return best.options["n_components"], chooser.choice()

@@ -30,13 +30,12 @@ from ._base import GenerativeClassifier
 from ._batch import Batch
 from ._by_label import by_label, lacking, some_of
 from ._choice import Choice, check_choice
-from ._components import collect_nearest, find_components
+from ._components import choose_size, collect_nearest, find_components
 from ._docs import documented
 from ._folds import check_cv
 from ._mixture_answers import MixtureAnswers
 from ._options import NUMBER, check_whole, check_words, is_count, with_options
 from ._pieces import spreads
-from ._sizes import choose_size
 from ._tables import (
     NUMBERS,
     Encoded,

@@ -16,9 +16,8 @@ from ..._html import brief, sortable_table, to_html
 from ...estimators._views import facts_of, last_training, picture_of
 from ...io.labels import plain_labels
 from ..assets import asset
-from .checked import Checked
 from .classes import classes_section
-from .data import data_section, rows_section
+from .data import Checked, data_section, rows_section
 from .parts import parts_section, plain
 
 __all__ = ["Checked", "model_page"]

@@ -8,7 +8,9 @@ from sklearn.datasets import load_iris
 from discem import GaussianNB, MultinomialNB, NaiveBayes, TableClassifier, TextClassifier
 from discem.datasets import customers
 from discem.estimators._beliefs import beliefs
+from discem.estimators._explain import Explanation
 from discem.exceptions import InputError
+from discem.report.plots import plot_explanation
 
 pytest.importorskip("matplotlib", reason="pictures need discem[plot]").use("agg")
 
@@ -85,3 +87,9 @@ def test_what_cannot_be_drawn_is_refused(table):
         model.plot_classes(["plam"])
     with pytest.raises(InputError, match="has no label at all"):
         model.plot_calibration(X[:3], [None] * 3)
+
+
+def test_an_explanation_of_a_class_is_against_another_one():
+    why = Explanation(np.array(["a", "b"]), ["x"], np.array([[2.0, 0.0]]), np.zeros(2))
+    (axes,) = plot_explanation(why, label="b").axes
+    assert axes.get_title(loc="left") == "Why b, and not a?"

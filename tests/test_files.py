@@ -160,8 +160,9 @@ def test_golden_files_are_read_for_ever(name):
     model = discem.load(GOLDEN / f"{name}.skops")
     said = json.loads((GOLDEN / f"{name}.json").read_text())
     X, y = golden.MODELS[name][1]()
-    np.testing.assert_allclose(model.predict_joint_log_proba(X[:5]), said["joint"], rtol=1e-9)
-    np.testing.assert_allclose(model.predict_proba(X[:5]), said["proba"], rtol=1e-9)
+    rtol = 1e-5 if name == "topics-cvb0" else 1e-9  # topics are found in float32
+    np.testing.assert_allclose(model.predict_joint_log_proba(X[:5]), said["joint"], rtol)
+    np.testing.assert_allclose(model.predict_proba(X[:5]), said["proba"], rtol)
     assert len(model.history_) == said["history"]
     assert model.partial_fit(X, y).score(X, y) > 0.5
     assert repr(model.get_params()) == repr(golden.MODELS[name][0].get_params())

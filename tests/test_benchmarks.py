@@ -1,4 +1,7 @@
-"""The benchmarks run, and the peer that was written for them does what it says."""
+"""The benchmarks run, and the peer that was written for them does what it says.
+
+Those that run a script as a whole, or other libraries, are slow.
+"""
 
 import importlib.util
 import json
@@ -27,6 +30,7 @@ def run(script, *options):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_text_prints_and_writes_every_method(tmp_path):
     names = ["text", "tfidf/linear-svc"]
     out = tmp_path / "text.json"
@@ -46,6 +50,7 @@ def test_text_prints_and_writes_every_method(tmp_path):
     assert written["summary"]["docstrings"]["fit_ratio"] > 0
 
 
+@pytest.mark.slow
 def test_tabular_writes_the_sets_asked_for(tmp_path):
     out = tmp_path / "tabular.json"
     printed = run("tabular.py", "--sets", "wine", "--splits", 1, "--folds", 2, "--json", out)
@@ -59,6 +64,7 @@ def test_tabular_writes_the_sets_asked_for(tmp_path):
         assert figures["seconds"] > 0
 
 
+@pytest.mark.slow
 def test_missing_writes_figures_by_share(tmp_path):
     out = tmp_path / "missing.json"
     names = ["discem nll", "mean + LR, holes"]
@@ -73,6 +79,7 @@ def test_missing_writes_figures_by_share(tmp_path):
         assert figures["accuracy"][0] > 0.9 > figures["accuracy"][-1]  # it is harder with less
 
 
+@pytest.mark.slow
 def test_impute_judges_all_methods_on_the_same_cells(tmp_path):
     out = tmp_path / "impute.json"
     names = ["discem", "mean, mode"]
@@ -84,6 +91,7 @@ def test_impute_judges_all_methods_on_the_same_cells(tmp_path):
     assert max(ours) < 0.9 < min(mean)
 
 
+@pytest.mark.slow
 def test_outliers_are_counted_after_a_fit_and_in_a_stream():
     printed = run("outliers.py", "--what", "flagged", "--sets", "breast_cancer", "--cuts", "1")
     shares = printed.splitlines()[-1].replace("%", "").split()[1:]
@@ -106,6 +114,7 @@ def test_holes_are_as_many_as_asked_and_rows_keep_their_labels(benchmarks):
     assert np.std(np.isnan(rows).mean(axis=1)) > 0.2  # each row has a share of its own
 
 
+@pytest.mark.slow
 def test_vectors_writes_figures_of_every_method(tmp_path):
     out = tmp_path / "vectors.json"
     printed = run("vectors.py", "--quick", "--json", out)
@@ -117,6 +126,7 @@ def test_vectors_writes_figures_of_every_method(tmp_path):
     assert best["words and vectors"] > 0.8
 
 
+@pytest.mark.slow
 def test_scale_prints_and_writes_every_size(tmp_path):
     out = tmp_path / "scale.json"
     printed = run("scale.py", "--quick", "--json", out)
@@ -128,6 +138,7 @@ def test_scale_prints_and_writes_every_size(tmp_path):
             assert size["memory_ratio"] > 0
 
 
+@pytest.mark.slow
 def test_zoo_repeats_a_case_by_its_name(tmp_path):
     out = tmp_path / "zoo.json"
     printed = run("zoo.py", "--tables", 2, "--counts", 0, "--json", out)
@@ -146,6 +157,7 @@ def test_zoo_repeats_a_case_by_its_name(tmp_path):
         assert one == other
 
 
+@pytest.mark.slow
 def test_versions_compares_a_tree_with_itself(tmp_path):
     tree, out = BENCHMARKS.parent, tmp_path / "versions.json"
     printed = run("versions.py", tree, tree, "--only", "numbers", "--repeat", 1, "--json", out)
@@ -222,6 +234,7 @@ def test_a_process_answers_or_says_why_not(benchmarks):
         in_process(sum, range(10**10), limit=0.2)
 
 
+@pytest.mark.slow
 def test_cost_is_found_for_every_size(tmp_path):
     out = tmp_path / "cost.json"
     printed = run("cost.py", "--quick", "--json", out)
@@ -233,6 +246,7 @@ def test_cost_is_found_for_every_size(tmp_path):
         assert any(not row["fit"] and row["formula"] > 0.0 for row in found["rows"])
 
 
+@pytest.mark.slow
 def test_streams_writes_costs_and_orders(tmp_path):
     out = tmp_path / "streams.json"
     printed = run("streams.py", "--calls", 8, "--json", out)
@@ -242,6 +256,7 @@ def test_streams_writes_costs_and_orders(tmp_path):
     assert written["orders"]["GaussianNB"]["1"] > written["orders"]["GaussianNB"]["3000"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_a_handful_of_kills_leaves_whole_models_and_nothing_else():
     printed = run("torture_kills.py", "--count", 5, "--only", "fit", "stream", "save")
@@ -252,6 +267,7 @@ def test_a_handful_of_kills_leaves_whole_models_and_nothing_else():
 # --- regression.py --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_regression_writes_figures_by_share(tmp_path):
     pytest.importorskip("pandas")
     out = tmp_path / "a.json"
@@ -269,6 +285,7 @@ def test_regression_writes_figures_by_share(tmp_path):
 # --- tables.py ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_tables_writes_figures_by_share_and_keeps_those_of_peers(tmp_path):
     pytest.importorskip("pandas")
     out, again, names = tmp_path / "a.json", tmp_path / "b.json", ["LR", "naive Bayes"]
@@ -440,6 +457,7 @@ def test_naive_bayes_of_both_kinds_is_that_of_each(tables):
     assert parts[1] == pytest.approx(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     ["LR, indicators", "LR, kNN", "HGB 60, holes", "LightGBM", "XGBoost", "CatBoost", "EBM"],
@@ -456,6 +474,7 @@ def test_peers_take_columns_without_values_and_levels_never_seen(tables, name):
         assert p.sum(axis=1) == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_the_search_for_tables_behind_nll_says_what_it_found(tmp_path):
     out = tmp_path / "search.json"
     run("search.py", "--tables", 2, "--models", "NaiveBayes", "GaussianNB", "--json", out)
@@ -469,6 +488,7 @@ def test_the_search_for_tables_behind_nll_says_what_it_found(tmp_path):
         assert (each["behind"] == 0.0) or each["behind"] == each["default"] - each["nll"] > 0.02
 
 
+@pytest.mark.slow
 def test_the_table_classifier_takes_part(tables):
     import discem
 
@@ -489,6 +509,7 @@ def test_a_stream_of_a_table_is_read_converted_and_learnt(benchmarks, tmp_path):
     assert found["read, convert and learn"] > 0
 
 
+@pytest.mark.slow
 def test_engines_measure_each_way_to_train(tmp_path):
     pytest.importorskip("distributed")
     out = tmp_path / "ways.json"

@@ -21,7 +21,7 @@ from discem.io.seen import Seen
 
 STREAM = ("--stream", "--batch-size", 30)
 TARGET = ("--target", "out", "--id", "name")
-KILLS = 3
+KILLS = 2
 
 
 def documents(n, seed=0):
@@ -142,7 +142,7 @@ def test_progress_is_in_rows_and_time_left(good, tmp_path, monkeypatch):
 
 def test_a_stream_that_is_killed_learns_no_row_twice(tmp_path):
     """Killed at random moments, and gone on with: the model is that of a run in one go."""
-    rows, rng = 4000, random.Random(0)
+    rows, rng = 2000, random.Random(0)
     data = [make("table", tmp_path / f"{i}.csv", rows // 4, i) for i in range(4)]
     whole, part = tmp_path / "whole", tmp_path / "part"
     words = [sys.executable, "-c", "from discem.cli import main; main()", "fit", *data, "--stream"]

@@ -2,6 +2,7 @@
 
 import ast
 import doctest
+import importlib.util
 import inspect
 import os
 import re
@@ -24,7 +25,9 @@ PAGES = sorted(
     for folder in (".", "docs", "benchmarks", "experiments")
     for page in ROOT.glob(f"{folder}/*.md")
 )
-EXAMPLES = sorted([*ROOT.glob("examples/*.py"), *ROOT.glob("tutorials/*.py")])
+EXAMPLES = sorted(ROOT.glob("examples/*.py"))
+if importlib.util.find_spec("sphinx_gallery") is None:  # else tests/test_site.py runs them
+    EXAMPLES += sorted(ROOT.glob("tutorials/*.py"))
 ESTIMATORS = [
     value
     for value in (getattr(discem, name) for name in discem.__all__)
@@ -178,6 +181,7 @@ def test_the_page_of_families_names_every_method_of_the_record():
         assert (table[name] == "required") == (lacking or member is None), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda p: p.stem)
 def test_examples_run(example, tmp_path):
     source = str(Path(discem.__file__).parents[1])

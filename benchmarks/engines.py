@@ -10,8 +10,9 @@
    reach.
 3. `--large`: the same for a million synthetic documents.
 4. `--ways`: the same documents in each way there is: one thread, threads, workers, PyTorch, a
-   stream; the seconds of a pass and of all, those of the processor, what the formula of cost.py
-   says of these, and the accuracy on fresh documents.
+   stream; the seconds of a pass and of all, those of the processor, and the accuracy on fresh
+   documents. "foretold" is what a pass of one thread over a quarter of the documents says of the
+   processor's seconds, and what a round costs; a stream and PyTorch have quarters of their own.
 5. `--dask`: the same documents on workers of a local cluster of dask, what a round costs, and what
    follows for more workers: see rounds.py.
 
@@ -40,7 +41,6 @@ from statistics import mean, median
 from typing import Any
 from unittest import mock
 
-import cost
 import numpy as np
 import rounds
 import scipy.sparse as sp
@@ -245,16 +245,12 @@ def mislabelled(n: int, classes: int, *args: Any, **options: Any) -> tuple[Any, 
     return X, y
 
 
-def ways(n: int, jobs: int, epochs: int, part: int) -> list[dict[str, Any]]:
+def ways(n: int, jobs: int, epochs: int) -> list[dict[str, Any]]:
     """One row for each way to train on the same documents."""
     shift = np.random.default_rng(0).integers(50_000, size=CLASSES)
     X, y = mislabelled(n, CLASSES, 50_000, 1, shift)
     fresh, own = mislabelled(max(n // 6, 1000), CLASSES, 50_000, 2, shift)
-    sizes = cost.WORDS[: cost.FITTED["words"]]
-    with mock.patch.object(cost, "zipf", mislabelled):
-        constants = cost.table(cost.words, [(n // part, *more) for n, *more in sizes], 2)[1]
-    told = ", ".join(f"{name} {1e9 * value:.3g} ns" for name, value in constants.items())
-    print(f"\n{n:,} documents of {X.nnz / n:.0f} stored words, {CLASSES} classes; {told}")
+    print(f"\n{n:,} documents of {X.nnz / n:.0f} stored words, {CLASSES} classes")
     rows = []
     with rounds.cluster(jobs) as client:
         plans: dict[str, dict[str, Any]] = {
@@ -268,20 +264,26 @@ def ways(n: int, jobs: int, epochs: int, part: int) -> list[dict[str, Any]]:
             del plans["PyTorch, no GPU"]
         of_round = empty_round(client)
         print(f"a round of {jobs} workers that has nothing to do: {of_round:.3f} CPU s")
-        print(f"{'way':22}{'a pass s':>11}{'all s':>9}{'CPU of a pass':>15}{'formula':>9}", end="")
+        print(
+            f"{'way':22}{'a pass s':>11}{'all s':>9}{'CPU of a pass':>15}{'foretold':>10}", end=""
+        )
         print("  accuracy  log-loss")
+        part = n // 4
+        alone = way(client, {}, False, epochs, X[:part], y[:part])["cpu"]
         for name, options in plans.items():
-            row = way(client, options, name.startswith("partial_fit"), epochs, X, y)
-            model, sums = row.pop("model"), row.pop("sums")
-            guess = sum(constants[part] * size for part, size in sums.items())
-            row["formula"] = guess + row["rounds"] * of_round if "device" not in options else None
+            once = name.startswith("partial_fit")
+            quarter = alone
+            if once or "device" in options:  # these have a price of their own
+                quarter = way(client, options, once, epochs, X[:part], y[:part])["cpu"]
+            row = way(client, options, once, epochs, X, y)
+            model = row.pop("model")
+            row["foretold"] = n / part * quarter + row["rounds"] * of_round
             row["accuracy"] = model.score(fresh, own)
             row["log_loss"] = log_loss(own, model.predict_proba(fresh), model.classes_)
             rows.append({"way": name} | row)
-            said = f"{row['formula']:8.2f}" if row["formula"] else "       -"
             print(
-                f"{name:22} {row['pass']:10.2f} {row['all']:8.2f} {row['cpu']:14.2f} {said} "
-                f"{row['accuracy']:9.4f} {row['log_loss']:9.4f}",
+                f"{name:22} {row['pass']:10.2f} {row['all']:8.2f} {row['cpu']:14.2f} "
+                f"{row['foretold']:9.2f} {row['accuracy']:9.4f} {row['log_loss']:9.4f}",
                 flush=True,
             )
     return rows
@@ -290,7 +292,7 @@ def ways(n: int, jobs: int, epochs: int, part: int) -> list[dict[str, Any]]:
 def way(
     client: Any, options: dict[str, Any], once: bool, epochs: int, X: Any, y: np.ndarray
 ) -> dict[str, Any]:
-    """What one way to train costs, the model, and what the formula of cost.py adds up."""
+    """What a pass and all passes of one way to train cost, and the model."""
     options = {"prior": discem.Dirichlet(), "tol": None, "random_state": 0} | options
     make, n = partial(discem.MultinomialNB, **options), len(y)
 
@@ -305,36 +307,25 @@ def way(
     first, least = (0.0, 0) if once else train(1, n)[2:]  # what comes before the second pass
     model, seconds, spent, taken = train(epochs, n)
     passes, later = model.history_, 1 if once else epochs - 1
-    sums = {"s": steps_of(model, n, once), "a": X.nnz, "b": X.nnz * CLASSES}
-    sums["c"] = 0 if once else X.shape[1] * CLASSES
     return {
         "pass": seconds if once else min(record["seconds"] for record in passes[1:]),
         "all": seconds,
         "cpu": (spent - first) / later,
         "rounds": (taken - least) / later,
         "model": model,
-        "sums": sums,
     }
 
 
-def steps_of(model: Any, n: int, once: bool) -> float:
-    """The steps of a pass; those of a stream grow."""
-    rule = model.learner_.rule
-    if not once:
-        return n / rule.batch
-    return sum(BATCH / rule.grown(t).batch for t in range(0, n, BATCH))
-
-
-def empty_round(client: Any, rounds_of: int = 5) -> float:
+def empty_round(client: Any, times: int = 5) -> float:
     """Seconds of the processor that a round costs, beside the steps of its rows."""
     X, y = zipf(400, CLASSES, 50_000)
     with mock.patch.object(Threads, "parts", lambda self, *_: self.n_jobs):
         rounds.fit(client, X, y, 1)
         marks = [processor(client)]
-        for epochs in (1, 1 + rounds_of):
+        for epochs in (1, 1 + times):
             rounds.fit(client, X, y, epochs)
             marks.append(processor(client))
-    return (marks[2] - 2 * marks[1] + marks[0]) / rounds_of
+    return (marks[2] - 2 * marks[1] + marks[0]) / times
 
 
 def fit(model: Any, X: Any, y: np.ndarray) -> Any:
@@ -388,7 +379,7 @@ def main() -> None:
         found["accuracy"] = compare(options)
     if options.ways:
         n = 4000 if options.quick else options.documents
-        found["ways"] = ways(n, max(options.jobs), *((2, 20) if options.quick else (4, 1)))
+        found["ways"] = ways(n, max(options.jobs), 2 if options.quick else 4)
     elif options.dask and not options.accuracy:
         sizes = [1000, 20_000] if options.quick else [1000, 50_000, 250_000]
         n = 4000 if options.quick else options.documents

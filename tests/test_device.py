@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 
 import discem
-from discem import Device, constant, inverse
+from discem import Device, constant, estimators, inverse
 from discem._arrays import mapped
 from discem.engines import Sequential, device
 from discem.exceptions import MissingExtraError, OptionError
@@ -37,6 +37,13 @@ def table():
 
 def without_torch():
     raise ImportError("No module named 'torch'")
+
+
+def test_every_estimator_takes_a_device():
+    for name in estimators.__all__:
+        kind = getattr(estimators, name)
+        if hasattr(kind, "fit"):
+            assert "device" in kind().get_params(), name
 
 
 def test_what_is_missing_is_said(monkeypatch):

@@ -717,3 +717,31 @@ def test_numbers_are_read_by_workers_and_told_lazily(client, sampled):
     np.testing.assert_array_equal(pair.predict(rows).compute(), pair.predict(X))
     with pytest.raises(InputError, match="several answers"):
         pair.predict_quantiles(rows)
+
+
+# --- vectors of texts -----------------------------------------------------------------------------
+
+
+def test_workers_make_the_vectors_of_texts(client, monkeypatch):
+    rng = np.random.default_rng(0)
+    mood = rng.choice([-1, 1], 400)
+    texts = [f"{' '.join(rng.choice(['the', 'sea', 'was'], 4))} {'-+'[int(m > 0)]}" for m in mood]
+    y = np.where(mood > 0, "good", "bad").astype(object)
+    y[::5] = None
+
+    def encoder(texts):
+        return np.array([[text.count("+"), text.count("-"), len(text) % 3] for text in texts])
+
+    monkeypatch.setattr(_pieces, "SAMPLE", 150)
+    model = TextClassifier(encoder, engine=Dask(client), max_iter=3, random_state=0)
+    model.fit(db.from_sequence(texts, npartitions=4), y)
+    meaning = model._fitted.meaning
+    assert meaning.model.class_count_.sum() == np.sum(y != None)  # noqa: E711  of all rows
+    assert model.chosen_["vectors"]["log_loss"] < model.chosen_["vectors"]["words_alone"]
+    truth = np.where(mood > 0, "good", "bad")
+    assert model.score(texts, truth) > 0.95
+    assert (
+        model.predict(db.from_sequence(texts[:20], npartitions=2)).compute() == truth[:20]
+    ).all()
+    here = TextClassifier(encoder, max_iter=3, random_state=0).fit(texts, y)
+    assert np.mean(here.predict(texts) == model.predict(texts)) > 0.97

@@ -9,6 +9,7 @@ all classes, which is known, so their block is linear in the vector, as a logist
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self, cast
 
 import numpy as np
@@ -18,10 +19,12 @@ from .._checks import check_array, check_number, demand
 from .._kinds import savable
 from ..exceptions import OptionError
 from ..families import family_of
+from ..io.bag import as_documents
 from ..io.encoders import PROBES, are_alike, described, encode
 from ..io.labels import missing_labels
 from ..priors import NormalWishart
 from ..progress import Steps
+from ._pieces import Pieces
 from .presets import GaussianClassifier
 
 MEANING = "(meaning)"  # in explanations: what the vector adds
@@ -135,6 +138,15 @@ def fit_vectors(model: GaussianClassifier, vectors: np.ndarray, y: Any, weights:
     sets = getattr(y, "ndim", 2) == 2
     own = slice(None) if sets else np.flatnonzero(~missing_labels(y))
     return model.fit(vectors[own], y[own] if not sets else y, weights[own])
+
+
+def vectors_of_pieces(encoder: Any, pieces: Pieces) -> Pieces:
+    """The vectors of documents on workers, which make them; unlabelled ones weigh nothing."""
+    return pieces.map(partial(_vectors, encoder), here=False).without_unlabelled()
+
+
+def _vectors(encoder: Any, documents: Any) -> np.ndarray:
+    return encode(encoder, as_documents(documents))
 
 
 def vectors_of(encoder: Any, documents: list[Any], verbose: int) -> np.ndarray:

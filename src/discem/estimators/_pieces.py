@@ -108,27 +108,31 @@ class Pieces:
             raise InputError("X has no rows: all its partitions are empty")
         futures, sizes = [futures[p] for p in numbers], [sizes[p] for p in numbers]
         places = _draw(sizes, seed)
-        chosen = [(i, rows) for i, rows in enumerate(places) if len(rows)]
-        taken = session.gather(
-            [session.submit(tasks.take, futures[i], rows=rows) for i, rows in chosen]
-        )
-        sample = Piece(
-            *(None if each[0] is None else together(each) for each in zip(*taken, strict=True))
-        )
+        sample = _taken(session, futures, places)
         return cls(session, futures, numbers, sizes, sample, places)
 
-    def map(self, function: Callable) -> Pieces:
+    def map(self, function: Callable, here: bool = True) -> Pieces:
         """Let X of every piece, and of the sample, be what a function makes of it.
 
-        What it warns of, here or there, is said once.
+        What it warns of, here or there, is said once. If it is not to be called `here`, the sample
+        comes from the workers.
         """
         submit, mapped = self.session.submit, self._submit(tasks.mapped, function)
         warnings = self.session.gather([submit(attrgetter("warned"), each) for each in mapped])
         futures = [submit(attrgetter("piece"), each) for each in mapped]
         with collecting() as warned:
-            sample = self.sample._replace(X=function(self.sample.X))
+            if here:
+                sample = self.sample._replace(X=function(self.sample.X))
+            else:
+                sample = _taken(self.session, futures, self.places)
         for message, category in dict.fromkeys(sum(warnings, warned)):
             warn(message, category)
+        return Pieces(self.session, futures, self.numbers, self.sizes, sample, self.places)
+
+    def without_unlabelled(self) -> Pieces:
+        """The same rows, of which those without a label weigh nothing."""
+        futures = [self.session.submit(tasks.without_unlabelled, each) for each in self.futures]
+        sample = tasks.without_unlabelled(self.sample)
         return Pieces(self.session, futures, self.numbers, self.sizes, sample, self.places)
 
     def survey(self, look: Callable, merge: Callable) -> Any:
@@ -194,6 +198,17 @@ def _spread(session: Session, X, y, sample_weight) -> list[Any]:
     nothing = [None] * len(lazy["X"])
     columns = [lazy.get(name, nothing) for name in given]
     return session.read(tasks.read_piece, list(zip(*columns, strict=True)))
+
+
+def _taken(session: Session, futures: list[Any], places: list[np.ndarray]) -> Piece:
+    """Some rows of each piece, together."""
+    chosen = [(i, rows) for i, rows in enumerate(places) if len(rows)]
+    taken = session.gather(
+        [session.submit(tasks.take, futures[i], rows=rows) for i, rows in chosen]
+    )
+    return Piece(
+        *(None if each[0] is None else together(each) for each in zip(*taken, strict=True))
+    )
 
 
 def _draw(sizes: Sequence[int], seed: int) -> list[np.ndarray]:

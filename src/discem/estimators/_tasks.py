@@ -101,6 +101,14 @@ def take(piece: Piece, rows: np.ndarray) -> Piece:
     return piece.take(rows) if len(rows) < piece.n_rows else piece
 
 
+def without_unlabelled(piece: Piece) -> Piece:
+    y, _ = _input.read_y(piece.y, piece.n_rows, needed=False)
+    if y.ndim == 2:
+        return piece
+    weights = np.ones(len(y)) if piece.weights is None else np.asarray(piece.weights, np.float64)
+    return piece._replace(weights=np.where(_input.missing_labels(y), 0.0, weights))
+
+
 class Mapped(NamedTuple):
     """What a function has made of a piece, and what it has warned of."""
 

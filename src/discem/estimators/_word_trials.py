@@ -233,10 +233,11 @@ class WordTrainer(DocumentModel):
         return bag, bag.weigh(counts, weighting, self.length)
 
     def _weigh_blocks(
-        self, counts, vectors, y, weights, parts: list[Split], epochs: int, rng
+        self, counts, vectors, y, weights, parts: list[Split], epochs: int, rng, encoded: Any
     ) -> float | None:
         """Train the block of vectors, and let held-out documents say how much it says.
 
+        It is trained on the vectors of all documents where these are `encoded` on workers.
         Words are left alone where it says nothing. Returns the temperature of words alone, if
         anything was held out.
         """
@@ -261,7 +262,10 @@ class WordTrainer(DocumentModel):
                 return alone.temperature
             if self.temperature == "auto":
                 self.chosen_["temperature"] = mix.temperature
-        fit_vectors(meaning.model, vectors, y, weights)
+        if encoded is None:
+            fit_vectors(meaning.model, vectors, y, weights)
+        else:
+            meaning.model.fit(encoded, None)
         self._fitted.meaning = meaning
         return None if alone is None else alone.temperature
 

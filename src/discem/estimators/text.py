@@ -23,7 +23,7 @@ from ..priors import Dirichlet
 from . import _input
 from ._documents import Fitted
 from ._folds import check_cv
-from ._meaning import Meaning, vectors_of
+from ._meaning import Meaning, vectors_of, vectors_of_pieces
 from ._options import (
     check_common_options,
     check_positive,
@@ -253,14 +253,14 @@ class TextClassifier(WordTrainer):
             so far, and KeyboardInterrupt goes on.
         """
         self._check_options()
-        bag, pieces, labels = self._new_bag(), None, None
+        bag, pieces, labels, encoded = self._new_bag(), None, None, None
         given_rows = rows_of(X, y, sample_weight)
         if given_rows.on_workers:  # a sample is what is seen of them
-            if self.encoder is not None:
-                raise OptionError("encoder: vectors are made here, so fit without engine")
             check_cv(self.cv, sampled=True)
             labels = given_rows.labels()
             pieces = count_pieces(given_rows, bag, self._teaches())
+            if self.encoder is not None:
+                encoded = vectors_of_pieces(self.encoder, given_rows)
             X, y, sample_weight = pieces.sample._replace(X=bag.arrange(pieces.sample.X))
         documents = as_documents(X) if pieces is None else X
         y, named = _input.read_y(y, n_rows(documents))
@@ -277,8 +277,8 @@ class TextClassifier(WordTrainer):
         if pieces is None and y.ndim == 1:
             warn_of_conflicts(counts, y, taught)
         with self._beginning(Fitted(bag, self._defaults())):
-            vectors = None
-            if self.encoder is not None:
+            vectors = None if encoded is None else encoded.sample.X[taught]
+            if self.encoder is not None and encoded is None:
                 vectors = vectors_of(self.encoder, documents, self.verbose)
             rng = check_random_state(self.random_state)
             classes = _input.find_classes(y) if labels is None else labels.classes
@@ -294,7 +294,9 @@ class TextClassifier(WordTrainer):
                     parts = self._parts(*given, classes, rng, ENOUGH_TO_WEIGH)
                     parts = [each.among(taught) for each in parts]
                 answers = y if named is None else _input.Shares(y, named)
-                alone = self._weigh_blocks(counts, vectors, answers, weights, parts, epochs, rng)
+                alone = self._weigh_blocks(
+                    counts, vectors, answers, weights, parts, epochs, rng, encoded
+                )
             rows: Any = self._weigh(counts)
             size = Size.of(rows, weights)
             if pieces is not None:

@@ -56,10 +56,8 @@ def as_text(columns):
 ONE_BY_ONE = {
     "words": (MultinomialNB, {}, as_counts),
     "words, averaged": (MultinomialNB, {"average": True}, as_counts),
-    "words, hinge": (MultinomialNB, {"loss": "hinge", "average": True}, as_counts),
     "words, nll": (MultinomialNB, {"loss": "nll"}, as_counts),
     "text": (TextClassifier, {}, as_text),
-    "text, hinge": (TextClassifier, {"loss": "hinge"}, as_text),
     "text, hashed": (TextClassifier, {"n_features": N_WORDS}, as_text),
     "topics": (TopicClassifier, {"random_state": 0}, as_counts),
     "topics of text": (TopicClassifier, {"text": True, "random_state": 0}, as_text),

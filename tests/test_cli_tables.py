@@ -256,11 +256,13 @@ def test_columns_of_texts_are_read_by_their_words(good, bad, tmp_path):
     data, path = write(tmp_path / "a.csv", rows), tmp_path / "m"
     good("fit", data, "--target", "out", "-o", path)
     rows = [row | {"note": "a bad note", "out": None} for row in rows[:3]]
+    rows[1]["note"] *= 30
     write(tmp_path / "b.csv", rows)
     told = good("explain", path, tmp_path / "b.csv", "--row", 1, "--json")
     (found,) = [json.loads(line) for line in told.splitlines()]
     assert found["label"] == "b" and found["texts"]["note"][0][0] == "bad"
-    assert "bad" in good("explain", path, tmp_path / "b.csv", "--row", 1)
+    shown = good("explain", path, tmp_path / "b.csv", "--row", 2)
+    assert "bad" in shown and "..." in shown
     given = ("fit", data, "--target", "out", "--family", "note=text", "-o", path)
     good(*given, "--stream", "--batch-size", 30)
     assert "encoder='x' is unknown" in bad(*given, "--encoder", "x")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ._reader import Batch
 
 _SHOWN_CONFUSIONS = 10
+_LONGEST = 60  # characters of a cell that is shown beside its part
 
 
 class Classes:
@@ -180,7 +181,7 @@ class Classes:
 
         part, rows = batch.part, []
         for name, *cell, added in record[f"{part}s"]:
-            shown = [name, *("missing" if each is None else str(each) for each in cell)]
+            shown = [name, *("missing" if each is None else _cut(str(each)) for each in cell)]
             rows.append((REST if name == REST else " = ".join(shown), f"{added:+.3f}"))
             for word, some in record.get("texts", {}).get(name, []):  # parts of this column
                 rows.append((f"  {word}", f"({some:+.3f})"))
@@ -209,6 +210,11 @@ class Classes:
         X, labels = self.model.sample(n, seed, y=y, given=given)
         classes = self.model.classes_.tolist()
         return X, [self.names[classes.index(each)] for each in labels.tolist()]
+
+
+def _cut(cell: str) -> str:
+    """The beginning of a long text."""
+    return cell if len(cell) <= _LONGEST else f"{cell[: _LONGEST - 3]}..."
 
 
 def _ranked(found: Explanation, one: Any, other: Any) -> list[list[Any]]:

@@ -10,9 +10,8 @@ from typing import Any
 from ..exceptions import InputError, OptionError
 from ..io.documents import Document, LabelsNeeded, NoColumnError, batches, read_documents
 from ..io.sources import find_format
-from ._reader import Batch, Reader, Training
+from ._reader import Batch, Reader, Source, Training
 from ._screen import Meter, Pace, Warnings
-from ._sources import Source
 
 
 class Texts(Batch):

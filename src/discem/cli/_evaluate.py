@@ -25,9 +25,8 @@ from ._options import (
     TextColumn,
     of_tables,
 )
-from ._reader import Reader, answers_of, reader_for, reader_of
+from ._reader import Reader, Source, answers_of, reader_for, reader_of
 from ._screen import Meter, note, to_json
-from ._sources import Source
 from ._start import leaving_at_once
 from ._training import step_of
 

@@ -26,9 +26,8 @@ from ._options import (
     option,
 )
 from ._output import records
-from ._reader import Batch, answers_of, reader_of
+from ._reader import Batch, Source, answers_of, reader_of
 from ._screen import Warnings, counted, one_line, show_parts, to_json
-from ._sources import Source
 
 if TYPE_CHECKING:
     from .. import Explanation, TextClassifier

@@ -29,8 +29,7 @@ from ._options import (
     of_workers,
     option,
 )
-from ._reader import reader_of
-from ._sources import Source, is_standard_output
+from ._reader import Source, is_standard_output, reader_of
 from ._start import leaving_at_once
 from ._training import Job, train, train_on_stream
 

@@ -8,8 +8,8 @@ from typing import Annotated
 from ._models import load_table_model
 from ._options import BatchSize, Data, Format, MaxSize, ModelFile, OutputFile, Seed, option
 from ._output import records
+from ._reader import Source
 from ._screen import Meter, Pace
-from ._sources import Source
 
 How = Enum("How", {"mean": "mean", "mode": "mode", "draw": "draw"})
 

@@ -11,9 +11,8 @@ from ..io.documents import LabelsNeeded
 from ._models import class_names, load_any_classifier, refuse
 from ._options import Format, IdColumn, LabelColumn, MaxSize, ModelFile, Target, TextColumn, option
 from ._output import opened
-from ._reader import Batch, Reader, reader_for
+from ._reader import Batch, Reader, Source, reader_for
 from ._screen import Meter, note
-from ._sources import Source
 
 if TYPE_CHECKING:
     import numpy as np

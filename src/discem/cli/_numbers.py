@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ..exceptions import InputError, OptionError
 from ..io.documents import STDIN
 from ._models import refuse
-from ._reader import Batch
+from ._reader import Batch, Source
 from ._screen import counted, one_line, screen, show_parts
-from ._sources import Source
 from ._tables import Tables, need_column
 
 if TYPE_CHECKING:

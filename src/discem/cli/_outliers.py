@@ -23,8 +23,8 @@ from ._options import (
     option,
 )
 from ._output import records
+from ._reader import Source
 from ._screen import Meter, Pace, counted, note, one_line, screen, to_json
-from ._sources import Source
 
 _WHY = 3  # columns
 

@@ -14,8 +14,8 @@ from typing import IO, Any, Literal
 from ..exceptions import InputError
 from ..io.files import write_atomically
 from ..io.sources import guess_format
+from ._reader import is_standard_output
 from ._screen import plain_cell, to_json
-from ._sources import is_standard_output
 
 _NONE: Mapping[str, Any] = MappingProxyType({})
 

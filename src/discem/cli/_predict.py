@@ -26,9 +26,8 @@ from ._options import (
     option,
 )
 from ._output import csv_writer, form_of, opened
-from ._reader import Batch, reader_for
+from ._reader import Batch, Source, reader_for
 from ._screen import Meter, one_line, screen, to_json
-from ._sources import Source
 
 Answered = Iterator[tuple[Batch, Any]]
 

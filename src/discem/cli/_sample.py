@@ -8,8 +8,7 @@ from ..exceptions import OptionError
 from ._models import load_table_model
 from ._options import ModelFile, OutputFile, Seed, option
 from ._output import records
-from ._reader import answers_of
-from ._sources import Source
+from ._reader import Source, answers_of
 
 
 def sample(

@@ -22,9 +22,8 @@ from ..io.sources import listed
 from ..io.table_files import ReadTable, kind_of
 from ..io.tables import Layout
 from ..io.vectors import in_place
-from ._reader import Batch, Reader, Training
+from ._reader import Batch, Reader, Source, Training
 from ._screen import Meter, Pace, Warnings, plain_cell
-from ._sources import Source
 
 _FEW = 10  # rows that may all have labels of their own
 _TAKEN = ("label", "probability", "probabilities")  # names in predictions

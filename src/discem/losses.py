@@ -61,11 +61,10 @@ class Hinge(NamedTuple):
         xp = namespace_of(seen.margin)
         lacks = self.margin - seen.margin
         value = xp.where(lacks > 0, lacks, xp.zeros_like(lacks))
-        classes = beside(np.arange(seen.given.shape[1]), seen.given)[None, :]
         step = xp.where(lacks > 0, xp.ones_like(lacks), xp.zeros_like(lacks))[:, None]
         none = xp.zeros_like(seen.given)
-        right = xp.where(classes == seen.right[:, None], step, none)
-        return value, right - xp.where(classes == seen.wrong[:, None], step, none)
+        right = xp.where(_is_class(seen.right, none), step, none)
+        return value, right - xp.where(_is_class(seen.wrong, none), step, none)
 
     def smoothed(self, width: float) -> Any:
         """The loss without its edges, for steps of several rows: see `SoftHinge`."""
@@ -81,22 +80,24 @@ class SoftHinge(NamedTuple):
     def evaluate(self, seen: Inferences) -> tuple[Any, Any]:
         """As of `Hinge`, where both turns are `width` nats wide."""
         xp = namespace_of(seen.scores)
-        low = xp.full_like(seen.scores, -inf)
-        wrong = xp.where(seen.member, low, seen.scores / self.width)
-        top = xp.max(wrong, axis=1, keepdims=True)
-        top = xp.where(xp.isfinite(top), top, xp.zeros_like(top))  # no class is wrong
-        q = xp.exp(wrong - top)
+        wrong = xp.where(seen.member, xp.full_like(seen.scores, -inf), seen.scores)
+        top = xp.max(wrong, axis=1)
+        some = xp.isfinite(top)  # else no class is wrong
+        top = xp.where(some, top, xp.zeros_like(top))
+        q = xp.exp(xp.clip((wrong - top[:, None]) / self.width, -700.0, None))  # see `targets`
         total = xp.sum(q, axis=1)
-        some = total > 0
         total = xp.where(some, total, xp.ones_like(total))
-        best = xp.max(xp.where(seen.member, seen.scores, low), axis=1)
-        lacks = (self.margin - best) / self.width + top[:, 0] + xp.log(total)
-        lacks = xp.where(some, lacks, xp.full_like(lacks, -700.0))
-        act = 1.0 / (1.0 + xp.exp(-xp.clip(lacks, -700.0, 700.0)))
-        classes = beside(np.arange(seen.scores.shape[1]), seen.scores)[None, :]
-        right = xp.where(classes == seen.right[:, None], act[:, None], xp.zeros_like(q))
+        lacks = (self.margin - seen.margin) / self.width + xp.log(total)
+        lacks = xp.clip(lacks, -700.0, None)
+        act = 1.0 / (1.0 + xp.exp(-lacks))
+        right = xp.where(_is_class(seen.right, q), act[:, None], xp.zeros_like(q))
         value = self.width * xp.logaddexp(xp.zeros_like(lacks), lacks)
         return value, right - q * (act / total)[:, None]
+
+
+def _is_class(codes: Any, like: Any) -> Any:
+    """Which class each row has, (n, K); classes are in rows, as scores have them in memory."""
+    return (beside(np.arange(like.shape[1]), like)[:, None] == codes[None, :]).T
 
 
 LOSSES: dict[str, Any] = {"nll": NLL(), "ncll": NCLL(), "hinge": Hinge(), "blend": Blend()}

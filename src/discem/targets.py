@@ -178,7 +178,7 @@ def _normalized(a: Any) -> tuple[Any, Any]:
     """The logarithm of the sum of exp(a) over each row, and the share of each in it."""
     xp = namespace_of(a)
     top = xp.max(a, axis=1, keepdims=True)
-    share = xp.exp(a - top)
+    share = xp.exp(xp.clip(a - top, -700.0, None))  # where exp is 0 it takes ten times as long
     total = xp.sum(share, axis=1, keepdims=True)
     return (top + xp.log(total))[:, 0], share / total
 

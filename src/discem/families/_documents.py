@@ -19,7 +19,7 @@ from .. import _sparse
 from .._arrays import namespace_of
 
 _SPARSE = 200  # a stored word costs so many times more to sort than a word of the vocabulary
-_PAYS = 16, 0.2  # documents, and the share of a batch, that it pays to leave out
+_PAYS = 16, 0.12  # documents, and the share of a batch, that it pays to leave out
 
 
 class Documents:

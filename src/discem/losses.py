@@ -1,9 +1,9 @@
-"""Losses: what scores say of a batch of rows becomes a value and K weights for each row.
+"""Losses: turn the scores of a batch of rows into a value and K weights for each row.
 
-The scores are ``a_k = ln p(y=k, x)``; the weights are ``w_k = -d loss / d a_k``, and they are all
-that the update of the method needs to know of a loss. Every likelihood loss is a contrast of two
-inferences: the posterior when the answer is known (clamped) minus the posterior when it is not
-(free). A loss sees neither a model nor what kind of target a row has.
+The scores are ``a_k = ln p(y=k, x)``. The weights are ``w_k = -d loss / d a_k``; the update of the
+method needs nothing else from a loss. Every likelihood loss contrasts two posteriors: the clamped
+one (the answer is known) minus the free one (it is unknown). A loss does not depend on the model or
+on the kind of target.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class NLL(NamedTuple):
     """Negative log-likelihood of the joint: -ln p(y, x). Its update is Sato's online EM."""
 
     def evaluate(self, seen: Inferences) -> tuple[Any, Any]:
-        """Return -ln p(y, x) of each row, and the weights clamped."""
+        """Return -ln p(y, x) of each row, and its weights: the clamped posterior."""
         return -seen.clamped, seen.given
 
 
@@ -34,30 +34,30 @@ class NCLL(NamedTuple):
     """Negative conditional log-likelihood: -ln p(y | x)."""
 
     def evaluate(self, seen: Inferences) -> tuple[Any, Any]:
-        """Return -ln p(y | x) of each row, and the weights clamped - free."""
+        """Return -ln p(y | x) of each row, and its weights: clamped minus free posterior."""
         return seen.free - seen.clamped, seen.given - seen.posterior
 
 
 @savable
 class Blend(NamedTuple):
-    """NCLL + kappa * NLL: discriminative, with the joint kept a good density."""
+    """NCLL + kappa * NLL: discriminative training that keeps the joint density accurate."""
 
     kappa: float = 0.1
 
     def evaluate(self, seen: Inferences) -> tuple[Any, Any]:
-        """Return the sum of both losses, and of their weights."""
+        """Return the weighted sum of both losses, and of their weights."""
         value, weights = NCLL().evaluate(seen)
         return value - self.kappa * seen.clamped, weights + self.kappa * seen.given
 
 
 @savable
 class Hinge(NamedTuple):
-    """max(0, margin - (a_y - a of the best wrong class)), the paper's hinge for margin 1."""
+    """max(0, margin - (a_y - a of the best wrong class)); margin 1 is the hinge of the paper."""
 
     margin: float = 1.0
 
     def evaluate(self, seen: Inferences) -> tuple[Any, Any]:
-        """Clamp the best right answer, and free only the best wrong one."""
+        """Return the loss of each row; the weights compare the best right and best wrong class."""
         xp = namespace_of(seen.margin)
         lacks = self.margin - seen.margin
         value = xp.where(lacks > 0, lacks, xp.zeros_like(lacks))
@@ -67,18 +67,18 @@ class Hinge(NamedTuple):
         return value, right - xp.where(_is_class(seen.wrong, none), step, none)
 
     def smoothed(self, width: float) -> Any:
-        """The loss without its edges, for steps of several rows: see `SoftHinge`."""
+        """Return a smooth version of this loss, for steps of several rows: see `SoftHinge`."""
         return SoftHinge(self.margin, width)
 
 
 class SoftHinge(NamedTuple):
-    """The hinge without its edges: soft at the margin, and between wrong answers that are close."""
+    """A smooth hinge: soft at the margin, and between wrong answers with similar scores."""
 
     margin: float
     width: float
 
     def evaluate(self, seen: Inferences) -> tuple[Any, Any]:
-        """As of `Hinge`, where both turns are `width` nats wide."""
+        """Return what `Hinge` returns, with both corners smoothed over `width` nats."""
         xp = namespace_of(seen.scores)
         wrong = xp.where(seen.member, xp.full_like(seen.scores, -inf), seen.scores)
         top = xp.max(wrong, axis=1)
@@ -126,7 +126,7 @@ def resolve_loss(loss: Any) -> Any:
 
 
 def _check_outcome(loss: Any) -> None:
-    """Refuse a loss of somebody's own that cannot be what it should be, by two rows."""
+    """Validate a user's own loss by evaluating it for two rows."""
     scores = np.array([[0.0, 1.0, -1.0], [2.0, 0.0, 0.5]])
     found = loss.evaluate(_targets.infer(scores, _targets.labels(np.array([0, 2]))))
     if not (isinstance(found, tuple | list) and len(found) == 2):

@@ -1,6 +1,6 @@
-"""Conjugate priors: a centre and a strength. They are the regulariser of discriminative training.
+"""Conjugate priors: a centre and a strength. They regularise discriminative training.
 
-What a prior leaves as None is taken from the data when training starts.
+Values left as None are taken from the data when training starts.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ._kinds import savable
 
 @savable
 class Default(NamedTuple):
-    """The default prior of every family, so many times as strong."""
+    """The default prior of every family, with its strength multiplied by a factor."""
 
     strength: float = 1.0
 
@@ -23,8 +23,8 @@ class NormalGamma(NamedTuple):
 
     It adds ``nu_mean (m - mean)^2 / 2v + nu_variance (ln v + variance / v) / 2`` to the loss of
     each factor: `nu_mean` observations pull the mean of every class to `mean`, `nu_variance` pull
-    its variance to `variance`. By default the centre is the data's own: the overall mean and the
-    pooled within-class variance, which makes training indifferent to the units of a column. As
+    its variance to `variance`. By default the centre comes from the data: the overall mean and the
+    pooled within-class variance. Training then does not depend on the units of a column. As
     `nu_variance` grows the model becomes one with shared variances, i.e. logistic regression.
     """
 
@@ -40,9 +40,9 @@ class NormalBetaPrime(NamedTuple):
 
     It adds ``nu_mean (m - mean)^2 / (v + variance)`` and
     ``nu_variance ln((v + variance)^2 / (4 v variance))`` to the loss of each factor. Near its
-    centre that is much as `NormalGamma`; but a variance a hundred times smaller than `variance`
-    costs a few nats for each of `nu_variance`, not a hundred, and its mean may be anywhere.
-    Components of mixtures need it: one may be a spike.
+    centre it behaves like `NormalGamma`. Far from it, the cost is small: a variance a hundred times
+    smaller than `variance` costs a few nats per unit of `nu_variance` instead of a hundred, and the
+    mean may be anywhere. Mixtures need this prior, as a component may be a spike.
     """
 
     nu_mean: float = 2.0
@@ -68,11 +68,11 @@ class PaperNormalGamma(NamedTuple):
 class Dirichlet(NamedTuple):
     """Prior of the words of a class: `alpha` pseudo-counts of every word.
 
-    `alpha` is a number, one number per word, or None: then it is `strength` times ``|x|^2`` of a
-    typical document, all of whose words occur as often as a word typically does where it occurs.
-    Where pseudo-counts outweigh the words of a document, the document can change its own scores by
-    ``|x|^2 / alpha`` nats, about ``1 / strength``, whatever the lengths, the units, the number of
-    documents and of words: a linear model of rows of length 1 is regularised so by a constant C.
+    `alpha` is a number, one number per word, or None. None means `strength` times ``|x|^2`` of a
+    typical document, in which each word has its typical count. If the pseudo-counts outweigh the
+    words of a document, the document can change its own scores by ``|x|^2 / alpha`` nats, about
+    ``1 / strength``, regardless of lengths, units, and the number of documents and words. A
+    constant C has the same effect in a linear model of rows of length 1.
     """
 
     alpha: Any = None
@@ -83,10 +83,9 @@ class Dirichlet(NamedTuple):
 class Levels(NamedTuple):
     """Prior of the levels of a category, in pseudo-observations of each class.
 
-    It adds ``-nu sum_l centre_l ln p_l`` to the loss of each factor: `nu` observations that are
-    distributed as `centre` says, by default as the levels of the column are in all classes
-    together. None is `strength` times 2 for each level, 20 at most, which components of a class
-    share.
+    It adds ``-nu sum_l centre_l ln p_l`` to the loss of each factor: `nu` observations with the
+    distribution `centre`, by default that of the column over all classes. If `nu` is None, it is
+    `strength` times 2 per level, at most 20; the components of a class share it.
     """
 
     nu: Any = None
@@ -98,7 +97,8 @@ class Levels(NamedTuple):
 class Gamma(NamedTuple):
     """Prior of the rate of a Poisson factor: `nu` observations whose mean is `rate`.
 
-    It adds ``nu (m - rate ln m)`` to the loss of each factor; None is the mean of the column.
+    It adds ``nu (m - rate ln m)`` to the loss of each factor; if `rate` is None, it is the mean of
+    the column.
     """
 
     nu: float = 2.0
@@ -107,11 +107,11 @@ class Gamma(NamedTuple):
 
 @savable
 class Planes(NamedTuple):
-    """Prior of an answer that is linear in other columns, in pseudo-observations of a component.
+    """Prior of an answer that is linear in other columns, in pseudo-observations per component.
 
     It adds ``nu_plane E[(w x - plane x)^2] / 2v`` and ``nu_variance (ln v + variance / v) / 2`` to
-    the loss of each plane w and variance v: `nu_plane` observations pull it to the plane of all
-    rows, `nu_variance` pull its variance to the usual one of components.
+    the loss of each plane w and variance v: `nu_plane` observations pull w to the plane of all
+    rows, `nu_variance` observations pull v to the usual variance of components.
     """
 
     nu_plane: float = 1.0
@@ -127,10 +127,10 @@ class NormalWishart(NamedTuple):
 
     It adds ``nu_mean (m - mean)' S^-1 (m - mean) / 2`` and
     ``nu_covariance (ln |S| + tr(covariance S^-1)) / 2`` to the loss of each mean m and covariance
-    S. By default the centre is the data's own: the overall mean, and the pooled within-class
-    covariance, a fifth of the way to its diagonal; a number for `covariance` is that variance of
-    each column, and none together. `nu_covariance` is by default `strength` times the
-    number of columns and 2, at least 30, which the components of a class share.
+    S. By default the centre comes from the data: the overall mean, and the pooled within-class
+    covariance, shrunk by a fifth towards its diagonal. A number for `covariance` means that
+    variance for each column and no correlation. By default `nu_covariance` is `strength` times the
+    number of columns plus 2, at least 30; the components of a class share it.
     """
 
     nu_mean: float = 2.0

@@ -1,6 +1,6 @@
-"""How a step is kept inside the domain of the statistics (counts and variances stay positive).
+"""Projections keep a step inside the domain of the statistics (counts, variances > 0).
 
-Each family says what its own factors do under each of these; see `families`.
+Each family defines how its own factors use them; see `families`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ class Interior(NamedTuple):
     The step of one factor (one class, one feature) is shortened until nothing that must stay
     positive loses more than `share` of itself. This is the fraction-to-the-boundary rule of
     interior-point methods. The step of a row is divided by 1 + damping * (its effect on its own
-    scores), much like an implicit step (Toulis and Airoldi 2017), so that an outlying row does not
-    move the parameters too far. With `caution`, classes with few rows take shorter steps: between
-    two rows of such a class, the prior undoes at most a share 1 / caution of what they taught. All
-    this vanishes as steps become small.
+    scores), much like an implicit step (Toulis and Airoldi 2017), so that an outlier does not move
+    the parameters too far. With `caution`, classes with few rows take shorter steps: between two
+    rows of such a class, the prior undoes at most a share 1 / caution of what the rows taught. All
+    these corrections vanish as steps become small.
     """
 
     share: float = 0.5
@@ -32,7 +32,7 @@ class Interior(NamedTuple):
 
     @property
     def negligible(self) -> float:
-        """What share of the pull of the prior a weight must exceed to be heard."""
+        """Weights below this share of the prior's pull are ignored."""
         return 0.01
 
     @property
@@ -41,11 +41,11 @@ class Interior(NamedTuple):
         return self.share
 
     def damp(self, effect: Any) -> Any:
-        """What is left of the step of a row that would change its own scores by `effect`."""
+        """Return the factor for the step of a row that changes its own scores by `effect`."""
         return 1.0 / (1.0 + self.damping * effect)
 
     def slowness(self, pull: float, shares: Any) -> Any:
-        """What to divide the step of a factor by whose class has that share of the rows.
+        """Return the divisor for the step of a factor whose class has the given share of the rows.
 
         In one step the prior pulls the factor by pull / share of itself, and 1 / share steps pass
         from one row of the class to the next.
@@ -55,7 +55,7 @@ class Interior(NamedTuple):
         return xp.where(slow > 1.0, slow, xp.ones_like(slow))
 
     def positive(self, count: Any, change: Any, floor: float) -> tuple[Any, Any]:
-        """Land positive counts: the new counts, and where the step was shortened."""
+        """Return counts after a step that keeps them positive, and where it was shortened."""
         bound = -self.share * count
         short = change < bound
         return count + namespace_of(count).where(short, bound, change), short
@@ -63,21 +63,21 @@ class Interior(NamedTuple):
 
 @savable
 class Check(NamedTuple):
-    """The paper's check-step: take the whole step, then lift counts that are too small."""
+    """The check-step of the paper: take the whole step, then raise counts that are too small."""
 
     @property
     def damping(self) -> float:
-        """None: steps are taken whole."""
+        """No damping: steps are taken whole."""
         return 0.0
 
     @property
     def negligible(self) -> float:
-        """Every weight is heard."""
+        """No weight is ignored."""
         return 0.0
 
     @property
     def most_lost(self) -> float:
-        """The share of itself that a probability may lose: next to nothing is left."""
+        """The share of itself that a probability may lose: almost all."""
         return 1.0 - 1e-6
 
     def damp(self, effect: Any) -> Any:
@@ -89,14 +89,14 @@ class Check(NamedTuple):
         return namespace_of(shares).ones_like(shares)
 
     def positive(self, count: Any, change: Any, floor: float) -> tuple[Any, Any]:
-        """Lift what fell below `floor` to it: the new counts, and which were lifted."""
+        """Raise counts below `floor` to it; return the new counts, and which were raised."""
         short = count + change < floor
         xp = namespace_of(count)
         return xp.where(short, floor * xp.ones_like(count), count + change), short
 
 
 def check_projection(projection: Any) -> None:
-    """Refuse what is no projection, and senseless numbers in one."""
+    """Raise an error unless `projection` is a projection with valid numbers."""
     if not isinstance(projection, Interior | Check):
         raise OptionError(f"projection={projection!r} is neither Interior(...) nor Check()")
     if isinstance(projection, Interior):

@@ -1,4 +1,4 @@
-"""Schedules: from the number of a step to its size. A schedule is any callable t -> rho.
+"""Schedules: map the number of a step to its size. A schedule is any callable t -> rho.
 
 Steps count from t = 1; `t` may be an array.
 """
@@ -61,7 +61,7 @@ class constant(NamedTuple):
 
 @savable
 class scaled(NamedTuple):
-    """The steps of another schedule, all multiplied by a factor.
+    """Multiply the steps of another schedule by a factor.
 
     >>> scaled(constant(0.1), 0.5)(1)
     0.05
@@ -75,7 +75,7 @@ class scaled(NamedTuple):
 
 
 def scale(schedule: Schedule, factor: float) -> scaled:
-    """The steps of a schedule times a factor; a schedule that is scaled already stays flat.
+    """Multiply the steps of a schedule by a factor; scaling twice does not nest.
 
     >>> scale(scale(constant(0.1), 0.5), 0.5)
     scaled(schedule=constant(rho=0.1), factor=0.25)
@@ -87,7 +87,7 @@ def scale(schedule: Schedule, factor: float) -> scaled:
 
 @savable
 class held(NamedTuple):
-    """The steps of another schedule, which stay as they are after so many: it never settles.
+    """Follow another schedule for a number of steps, then keep its last step size for ever.
 
     >>> float(held(inverse(0.1), 10)(1_000_000))
     0.5
@@ -118,12 +118,12 @@ class by_row(NamedTuple):
 
 
 def step_sizes(schedule: Schedule, first: int, count: int) -> np.ndarray:
-    """Sizes of `count` steps from `first` on."""
+    """Return the sizes of `count` steps, starting with step `first`."""
     return sizes_at(schedule, np.arange(first, first + count, dtype=np.float64))
 
 
 def sizes_at(schedule: Schedule, t: np.ndarray) -> np.ndarray:
-    """Sizes of the steps of these numbers; also from schedules of one t."""
+    """Return the sizes of the steps `t`; also works for schedules that take a single t."""
     try:
         rho = np.asarray(schedule(t), dtype=np.float64)
     except (TypeError, ValueError):  # a schedule written for one step at a time

@@ -1,4 +1,4 @@
-"""Targets: what is known of the answer of each row, and what scores say in its light.
+"""Targets: what is known about the answer of each row, and the posteriors that follow.
 
 A row has a label, a set of labels, shares of the labels, or nothing. One type holds them all, so
 rows with different kinds of targets can share a batch.
@@ -14,17 +14,17 @@ import numpy as np
 
 from ._arrays import beside, namespace_of
 
-UNLABELLED = -1  # nothing is known: every class would be right
-UNKNOWN = -2  # a label that the model does not know; nothing can be learnt from it
+UNLABELLED = -1  # the label is missing: every class may be right
+UNKNOWN = -2  # a label that the model does not know; such rows teach nothing
 IN_SET = -3  # the classes of non-zero share may be right
 SHARED = -4  # a distribution over the classes
 
 
 class Targets(NamedTuple):
-    """What is known of the answers of n rows; see `labels`, `label_sets` and `soft_labels`."""
+    """Hold what is known about the answers of n rows; see `labels`, `label_sets`, `soft_labels`."""
 
     codes: np.ndarray  # (n,) a class, or one of the marks above
-    share: np.ndarray  # (n, K) of rows that are in a set or shared; (0, 0) if there are none
+    share: np.ndarray  # (n, K), for rows with a set or shares; (0, 0) if there are none
 
     @property
     def has_classes(self) -> bool:
@@ -43,21 +43,21 @@ class Targets(NamedTuple):
 
     @property
     def labelled(self) -> np.ndarray:
-        """Which rows say anything of their class."""
+        """Return which rows have information about their class."""
         return self.codes != UNLABELLED
 
     def take(self, rows: Any) -> Targets:
-        """The targets of some rows."""
+        """Return the targets of the given rows."""
         return Targets(self.codes[rows], self.share if self.plain else self.share[rows])
 
     def infer(self, scores: Any) -> Inferences:
-        """What scores say of rows with these targets."""
+        """Compute posteriors from the scores of rows with these targets."""
         return infer(scores, self)
 
     def parts(self, weights: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Pairs of codes and weights that add up to these targets, before any score is known.
+        """Yield pairs of codes and weights that add up to these targets, before scores are known.
 
-        Unlabelled rows have no part; a label set is shared evenly.
+        Unlabelled rows are left out; a label set is shared evenly.
         """
         if self.plain:
             yield self.codes, np.where(self.codes >= 0, weights, 0.0)
@@ -67,7 +67,7 @@ class Targets(NamedTuple):
             yield np.full(len(share), k), weights * share[:, k]
 
     def even_shares(self, n_classes: int | None = None) -> np.ndarray:
-        """The share of each row in each class, (n, K): a label set is shared evenly."""
+        """Return the share of each row in each class, (n, K); a label set is shared evenly."""
         share = np.zeros((len(self.codes), n_classes or self.share.shape[1]))
         if not self.plain:
             mixed = self.codes <= IN_SET
@@ -78,7 +78,7 @@ class Targets(NamedTuple):
 
 
 def labels(codes) -> Targets:
-    """One class code per row; -1 is an unlabelled row.
+    """Make targets from one class code per row; -1 is an unlabelled row.
 
     >>> labels([0, 2, -1]).labelled.tolist()
     [True, True, False]
@@ -87,19 +87,19 @@ def labels(codes) -> Targets:
 
 
 def label_sets(member) -> Targets:
-    """Per row the classes it may belong to, as an (n, K) array of booleans."""
+    """Make targets from an (n, K) array of booleans: the classes that each row may belong to."""
     share = np.array(member, dtype=np.float64)
     return Targets(np.full(len(share), IN_SET, dtype=np.int64), share)
 
 
 def soft_labels(share) -> Targets:
-    """Per row a distribution over the classes, as an (n, K) array of shares."""
+    """Make targets from an (n, K) array of shares: a distribution over the classes per row."""
     share = np.array(share, dtype=np.float64)
     return Targets(np.full(len(share), SHARED, dtype=np.int64), share)
 
 
 class KnownLabels(NamedTuple):
-    """One label for each of n rows, all of which the model knows: nobody need look again."""
+    """Hold one label for each of n rows; the model knows all of them, so no check is needed."""
 
     codes: Any  # (n,)
 
@@ -115,28 +115,28 @@ class KnownLabels(NamedTuple):
 
     @property
     def share(self) -> Any:
-        """The shares of classes in rows that have no label: there are no such rows."""
+        """The shares of rows without a single label: empty, as there are none."""
         return np.zeros((0, 0))
 
     @property
     def labelled(self) -> Any:
-        """Which rows say anything of their class: all."""
+        """Return which rows have information about their class: all of them."""
         return self.codes >= 0
 
     def take(self, rows: Any) -> KnownLabels:
-        """The targets of some rows."""
+        """Return the targets of the given rows."""
         return KnownLabels(self.codes[rows])
 
     def infer(self, scores: Any) -> Inferences:
-        """What scores say of rows with these targets."""
+        """Compute posteriors from the scores of rows with these targets."""
         return infer(scores, self)
 
 
 class Numbers(NamedTuple):
-    """What is known of answers that are numbers, which stand in the rows themselves.
+    """Mark which rows have a numeric answer; the numbers themselves are in the rows.
 
-    The scores of such rows are two inferences side by side: ``ln p(c, x)`` of all components, where
-    the answer is free, then ``ln p(c, x, y)`` of all components, where it is clamped.
+    The scores of a row are two inferences side by side: ``ln p(c, x)`` of all components, where the
+    answer is free, then ``ln p(c, x, y)`` of all components, where it is clamped.
     """
 
     codes: np.ndarray  # (n,) 0 where there is a number, UNLABELLED where there is none
@@ -157,11 +157,11 @@ class Numbers(NamedTuple):
         return self.codes != UNLABELLED
 
     def take(self, rows: Any) -> Numbers:
-        """The targets of some rows."""
+        """Return the targets of the given rows."""
         return Numbers(self.codes[rows])
 
     def infer(self, scores: Any) -> Inferences:
-        """What scores say of rows, with their answers and without."""
+        """Compute posteriors from the scores of rows, with their answers and without."""
         xp, M = namespace_of(scores), scores.shape[1] // 2
         free, posterior = _normalized(scores[:, :M])
         clamped, given = _normalized(scores[:, M:])
@@ -175,7 +175,7 @@ class Numbers(NamedTuple):
 
 
 def _normalized(a: Any) -> tuple[Any, Any]:
-    """The logarithm of the sum of exp(a) over each row, and the share of each in it."""
+    """Return the log of the sum of exp(a) over each row, and the share of each entry in it."""
     xp = namespace_of(a)
     top = xp.max(a, axis=1, keepdims=True)
     share = xp.exp(xp.clip(a - top, -700.0, None))  # where exp is 0 it takes ten times as long
@@ -190,26 +190,26 @@ Answers = Targets | KnownLabels | Numbers
 
 
 class Inferences(NamedTuple):
-    """What scores ``a_k = ln p(y=k, x)`` say of each row; losses are contrasts of these."""
+    """Hold the posteriors that follow from ``a_k = ln p(y=k, x)``; losses contrast them."""
 
     scores: Any  # (n, K)
     member: Any  # (n, K) which classes are right
     clamped: Any  # (n,) ln p(target, x): the answer is known
-    free: Any  # (n,) ln p(x): it is not
+    free: Any  # (n,) ln p(x): the answer is unknown
     given: Any  # (n, K) p(y | x, target)
     posterior: Any  # (n, K) p(y | x)
     right: Any  # (n,) the best right class
     wrong: Any  # (n,) the best wrong class; any class where no class is wrong
-    margin: Any  # (n,) by how much the best right class is ahead; infinite where none is wrong
+    margin: Any  # (n,) lead of the best right class over the best wrong one; inf if none is wrong
 
 
 def infer(a: Any, targets: Targets | KnownLabels) -> Inferences:
-    """Answer both questions for rows with the scores `a`, (n, K), and these targets."""
+    """Compute the clamped and the free posterior of rows with scores `a`, (n, K)."""
     xp = namespace_of(a)
     K = a.shape[1]
     free, posterior = _normalized(a)
     codes = beside(targets.codes, a)[:, None]
-    # classes in rows, as scores have them side by side in memory
+    # a classes-by-rows view: scores store the rows of one class side by side
     member = (beside(np.arange(K), a)[:, None] == codes.T).T
     none, low = xp.zeros_like(a), xp.full_like(a, -inf)
     if targets.certain:

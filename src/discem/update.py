@@ -1,10 +1,11 @@
-"""The one update of the method, for a batch of rows. A batch of one is the paper's Algorithm 1.
+"""Update a model with a batch of rows: the one update of the method.
 
     scores = ln p(y) + sum over blocks of ln p(x | y)
     W      = clamped posterior - free posterior, times the step size
     mu     <- inside(mu + sum_i W_ik E[s | x_i, k] - decay mu + pull (alpha - nu mu))
 
-A loss says what W is, a model what E[s | x, k] is, and a projection what it takes to stay inside.
+A loss computes W, a model computes E[s | x, k], and a projection keeps mu inside its domain. With
+one row per batch this is Algorithm 1 of the paper.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ from .targets import UNLABELLED, Answers, Inferences
 
 
 class Judged(NamedTuple):
-    """What a model and a loss make of a batch of rows."""
+    """Hold the losses, weights and posteriors of a batch of rows."""
 
     losses: Any  # (n,)
     weights: Any  # (n, K) -d loss / d scores
-    posterior: Any  # what the model found of its latent variables
+    posterior: Any  # the model's posterior of its latent variables
     seen: Inferences
 
 
 def judge(loss: Any, model: Any, batch: Any, targets: Answers) -> Judged:
-    """The loss of each row and its weights; a row without a label is learnt by its NLL."""
+    """Compute the loss and the weights of each row; rows without a label use the NLL."""
     scores, posterior = model.scores(batch)
     seen = targets.infer(scores)
     losses, weights = loss.evaluate(seen)
@@ -43,9 +44,9 @@ def judge(loss: Any, model: Any, batch: Any, targets: Answers) -> Judged:
 def move(
     model: Any, batch: Any, judged: Judged, weights: Any, rule: Any, rho: float
 ) -> tuple[Any, int]:
-    """Take one step of size `rho` with the mean of rows that were judged, each of a weight.
+    """Take one step of size `rho` along the weighted mean of judged rows.
 
-    Returns the model, and how many factors had their step shortened.
+    Returns the model, and the number of factors whose step was shortened.
     """
     xp, n = namespace_of(judged.weights), max(judged.weights.shape[0], 1)
     weights = beside(weights, judged.weights)

@@ -139,7 +139,8 @@ class Topics(Mixture):
         k, j = xp.nonzero(xp.take(teaches, document, axis=1))
         document = document[j]
         own = xp.astype(tokens[j, k], weights.dtype)
-        return Pairs(documents.place[j] * K + k, document, weights[document, k], own)
+        row = xp.astype(documents.place[j], k.dtype) * K + k  # there may be very many rows
+        return Pairs(row, document, weights[document, k], own)
 
     def with_classes(self, order: np.ndarray, mass: float) -> Any:
         T = self.n_topics

@@ -11,8 +11,7 @@
 3. `--large`: the same for a million synthetic documents.
 4. `--ways`: the same documents in each way there is: one thread, threads, workers, PyTorch, a
    stream; the seconds of a pass and of all, those of the processor, and the accuracy on fresh
-   documents. "foretold" is what a pass of one thread over a quarter of the documents says of the
-   processor's seconds, and what a round costs; a stream and PyTorch have quarters of their own.
+   documents. "foretold" is twice what a pass over half of the documents takes of the processor.
 5. `--dask`: the same documents on workers of a local cluster of dask, what a round costs, and what
    follows for more workers: see rounds.py.
 
@@ -39,7 +38,6 @@ from itertools import product
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import rounds
@@ -262,22 +260,15 @@ def ways(n: int, jobs: int, epochs: int) -> list[dict[str, Any]]:
         }
         if find_spec("torch") is None:
             del plans["PyTorch, no GPU"]
-        of_round = empty_round(client)
-        print(f"a round of {jobs} workers that has nothing to do: {of_round:.3f} CPU s")
-        print(
-            f"{'way':22}{'a pass s':>11}{'all s':>9}{'CPU of a pass':>15}{'foretold':>10}", end=""
-        )
-        print("  accuracy  log-loss")
-        part = n // 4
-        alone = way(client, {}, False, epochs, X[:part], y[:part])["cpu"]
+        titles = f"{'a pass s':>11}{'all s':>9}{'CPU of a pass':>15}{'foretold':>10}"
+        print(f"{'way':22}{titles}  accuracy  log-loss")
         for name, options in plans.items():
             once = name.startswith("partial_fit")
-            quarter = alone
-            if once or "device" in options:  # these have a price of their own
-                quarter = way(client, options, once, epochs, X[:part], y[:part])["cpu"]
-            row = way(client, options, once, epochs, X, y)
+            half, row = (
+                way(client, options, once, epochs, X[:size], y[:size]) for size in (n // 2, n)
+            )
             model = row.pop("model")
-            row["foretold"] = n / part * quarter + row["rounds"] * of_round
+            row["foretold"] = 2.0 * half["cpu"]
             row["accuracy"] = model.score(fresh, own)
             row["log_loss"] = log_loss(own, model.predict_proba(fresh), model.classes_)
             rows.append({"way": name} | row)
@@ -296,36 +287,22 @@ def way(
     options = {"prior": discem.Dirichlet(), "tol": None, "random_state": 0} | options
     make, n = partial(discem.MultinomialNB, **options), len(y)
 
-    def train(epochs: int, n: int) -> tuple[Any, float, float, int]:
-        """The model, seconds, those of the processor, and rounds."""
+    def train(epochs: int, n: int) -> tuple[Any, float, float]:
+        """The model, seconds, and those of the processor."""
         model, before = make(max_iter=epochs), processor(client)
-        with rounds.clocked() as taken:
-            _, seconds = clock(stream if once else fit, model, X[:n], y[:n])
-        return model, seconds, processor(client) - before, len(taken)
+        _, seconds = clock(stream if once else fit, model, X[:n], y[:n])
+        return model, seconds, processor(client) - before
 
     train(1, 2000)  # workers import discem
-    first, least = (0.0, 0) if once else train(1, n)[2:]  # what comes before the second pass
-    model, seconds, spent, taken = train(epochs, n)
+    first = 0.0 if once else train(1, n)[2]  # what comes before the second pass
+    model, seconds, spent = train(epochs, n)
     passes, later = model.history_, 1 if once else epochs - 1
     return {
         "pass": seconds if once else min(record["seconds"] for record in passes[1:]),
         "all": seconds,
         "cpu": (spent - first) / later,
-        "rounds": (taken - least) / later,
         "model": model,
     }
-
-
-def empty_round(client: Any, times: int = 5) -> float:
-    """Seconds of the processor that a round costs, beside the steps of its rows."""
-    X, y = zipf(400, CLASSES, 50_000)
-    with mock.patch.object(Threads, "parts", lambda self, *_: self.n_jobs):
-        rounds.fit(client, X, y, 1)
-        marks = [processor(client)]
-        for epochs in (1, 1 + times):
-            rounds.fit(client, X, y, epochs)
-            marks.append(processor(client))
-    return (marks[2] - 2 * marks[1] + marks[0]) / times
 
 
 def fit(model: Any, X: Any, y: np.ndarray) -> Any:

@@ -745,3 +745,14 @@ def test_workers_make_the_vectors_of_texts(client, monkeypatch):
     ).all()
     here = TextClassifier(encoder, max_iter=3, random_state=0).fit(texts, y)
     assert np.mean(here.predict(texts) == model.predict(texts)) > 0.97
+
+
+def test_text_columns_are_not_trained_on_workers(client):
+    rng = np.random.default_rng(0)
+    review = [" ".join(rng.choice(["a", "good", "bad", "film", "it", "was"], 8)) for _ in range(60)]
+    frame = dd.from_pandas(pd.DataFrame({"stars": rng.random(60), "review": review}), npartitions=2)
+    y = np.tile(["a", "b"], 30)
+    with pytest.raises(InputError, match="an engine does not read: fit without engine"):
+        TableClassifier(engine=Dask(client)).fit(frame, y)
+    with pytest.raises(InputError, match="MixtureClassifier does not read: use TableClassifier"):
+        MixtureClassifier(families={}, engine=Dask(client)).fit(frame, y)

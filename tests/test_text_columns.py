@@ -133,13 +133,13 @@ def test_texts_that_tell_nothing_are_left_out():
 
 
 def test_everything_may_be_text():
-    rng = np.random.default_rng(0)
-    both = pd.DataFrame({"title": texts_of(Y, rng, 0.7), "review": texts_of(Y, rng)})
-    model = TableClassifier(average=2, max_iter=2, random_state=0).fit(both, Y)
+    rng, y = np.random.default_rng(0), Y
+    both = pd.DataFrame({"title": texts_of(y, rng, 0.7), "review": texts_of(y, rng)})
+    model = TableClassifier(average=2, max_iter=2, density=False, random_state=0).fit(both, y)
     assert list(model.texts_) == ["title", "review"] and len(model.choice_) == 1
-    found, one = model.explain(both[:3]), TableClassifier(**FEW).fit(both[["review"]], Y)
+    found, one = model.explain(both[:3]), TableClassifier(**FEW).fit(both[["review"]], y)
     np.testing.assert_allclose(softmax(found.scores, axis=1), model.predict_proba(both[:3]))
-    assert model.score(both, Y) > 0.9 and one.score(both[["review"]], Y) > 0.8
+    assert model.score(both, y) > 0.9 and one.score(both[["review"]], y) > 0.8
     assert model.sample(2, random_state=0)[0].isna().all(axis=None)
 
 
@@ -233,6 +233,11 @@ def test_a_stream_of_texts():
     model.partial_fit(more, ["++"] * 3)
     assert model.predict(more).tolist() == ["++"] * 3
     late = TableClassifier(families={"review": "text"}, **FEW)
+    late.partial_fit(X[:40].assign(review="~"), Y[:40])
+    assert late.texts_ == {}
+    late.partial_fit(X, Y)
+    assert late.score(UNSEEN, TRUTH) > 0.75
+    late = TableClassifier(families={"review": "text"}, **FEW)
     late.partial_fit(X[:40].assign(review=None), Y[:40])
     assert late.families_["review"] == "ignored: all missing"
 
@@ -305,6 +310,8 @@ def test_vectors_of_text_columns(tmp_path):
     model.save(path)
     with pytest.raises(OptionError, match="files hold no encoder"):
         discem.load(path).predict(UNSEEN)
+    lost = discem.load(path).set_params(encoder=Moods())
+    np.testing.assert_allclose(lost.predict_proba(UNSEEN), model.predict_proba(UNSEEN))
     again = discem.load(path, encoder=Moods())
     np.testing.assert_allclose(again.predict_proba(UNSEEN), model.predict_proba(UNSEEN))
     with pytest.raises(OptionError, match="makes other vectors"):
@@ -344,13 +351,6 @@ def test_other_models_of_tables_refuse_texts(given):
     ):
         with pytest.raises(kind, match=told):
             fit()
-
-
-def test_workers_refuse_texts():
-    dask = pytest.importorskip("dask.dataframe")
-    frame = dask.from_pandas(X, npartitions=2)
-    with pytest.raises(InputError, match="an engine does not read: fit without engine"):
-        TableClassifier(engine="dask", **FEW).fit(frame, Y)
 
 
 # --- files ----------------------------------------------------------------------------------------

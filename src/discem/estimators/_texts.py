@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -21,6 +22,7 @@ from .._checks import check_number, demand
 from .._kinds import savable
 from ..calibration import Mix, useful_mix
 from ..exceptions import ConflictingLabelsWarning, InputError, warn
+from ..io.bag import EmptyVocabulary
 from ..io.columns import place
 from ..io.encoders import Remembered
 from ..io.labels import plain_labels
@@ -102,7 +104,8 @@ class TextBlock:
             some = labels[targets.codes[rows]]
         model = new() if self.model is None else self.model
         documents = [texts[i] for i in rows]
-        self.model = model.partial_fit(documents, some, sample_weight=batch.given[rows])
+        with suppress(EmptyVocabulary):  # there may be words in later rows
+            self.model = model.partial_fit(documents, some, sample_weight=batch.given[rows])
 
     def without_parts(
         self, texts: Sequence[str], y: np.ndarray, parts: list[Split], classes: np.ndarray

@@ -164,6 +164,15 @@ def test_much_nll_in_the_blend_is_nll(name, member):
     hold(name, member, "" if apart.mean() <= 0.1 else f"{apart.mean():.2g} apart")
 
 
+def test_steps_a_thousand_times_too_large_do_no_harm():
+    """Without the guard, which goes back to the start, training would end above it."""
+    usual = trained("GaussianNB", "one_column", "ncll")
+    rule = usual.core.learner_.rule
+    step = by_row(lambda t: 1000 * rule.schedule(t))
+    model = clone(usual.core).set_params(step=step, projection=rule.projection, max_iter=10)
+    assert not Trained(model, usual.sample).worse_than_its_start()
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("estimator", [GaussianNB, MultinomialNB, TopicClassifier])
 def test_sorted_streams_do_not_forget_all(estimator, loss):

@@ -18,10 +18,18 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from harness import versions, write_json
 
-from discem import GaussianNB, MixtureClassifier, MultinomialNB, TextClassifier, TopicClassifier
+from discem import (
+    GaussianNB,
+    MixtureClassifier,
+    MultinomialNB,
+    TableClassifier,
+    TextClassifier,
+    TopicClassifier,
+)
 
 WORDS, LENGTH, CLASSES, KNOWN = 50_000, 60, 5, 2000
 RUNS = (1, 3, 10, 30, 100, 3000)
@@ -90,6 +98,7 @@ def main() -> None:
         "TopicClassifier": (TopicClassifier(random_state=0), counts),
         "MixtureClassifier": (MixtureClassifier(random_state=0), counts),
         "GaussianNB": (GaussianNB(), numbers),
+        "TableClassifier": (TableClassifier(random_state=0), pd.DataFrame(numbers)),
     }
     print(f"{'one row at a time':26s}{'early, us':>10s}{'late, us':>10s}{'kB':>8s}")
     costs = {}

@@ -56,9 +56,9 @@ def default_fit(folder: str | None, n_rows: int) -> dict[str, float]:
     }
 
 
-def write_stream(path: Path, n_rows: int) -> None:
+def write_stream(path: Path, n_rows: int, seed: int = 0) -> None:
     """Numbers, and categories by their codes, that tell two classes apart a little."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     with pq.ParquetWriter(path, _batch(rng, 1).schema) as file:
         for begin in range(0, n_rows, BATCH):
             file.write_batch(_batch(rng, min(BATCH, n_rows - begin)))

@@ -510,6 +510,25 @@ def test_a_stream_of_a_table_is_read_converted_and_learnt(benchmarks, tmp_path):
 
 
 @pytest.mark.slow
+def test_a_stream_of_files_is_killed_and_goes_on(tmp_path):
+    pytest.importorskip("pyarrow")
+    printed = run(
+        "out_of_core.py",
+        "--rows",
+        20_000,
+        "--kills",
+        1,
+        "--every",
+        2,
+        "--beside",
+        "--folder",
+        tmp_path,
+    ).splitlines()
+    assert [line.split()[-1] for line in printed[-4:-1:2]] == ["20,000", "20,000"]
+    assert printed[-1] == printed[-3]  # the model is that of an unbroken run
+
+
+@pytest.mark.slow
 def test_engines_measure_each_way_to_train(tmp_path):
     pytest.importorskip("distributed")
     out = tmp_path / "ways.json"

@@ -580,6 +580,9 @@ def test_labels_of_parquet_are_texts_as_in_csv(good, tmp_path):
         (days, {"1970-01-02", "1970-01-03"}),
         (days.cast(pa.timestamp("s")), {"1970-01-02 00:00:00", "1970-01-03 00:00:00"}),
         (pa.array([1, 2] * 20).cast(pa.decimal128(20, 1)), {"1.0", "2.0"}),
+        (pa.array(["b", "", None, "a"] * 10).dictionary_encode(), {"a", "b"}),
+        (pa.array([1, None] * 20).dictionary_encode(), {"1"}),
+        (pa.array(["b", None, "", "a"] * 10), {"a", "b"}),
     ):
         data = parquet(tmp_path, "out", column)
         good("fit", data, "--target", "out", "--stream", "-o", tmp_path / "m")

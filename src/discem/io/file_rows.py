@@ -14,7 +14,7 @@ from .cells import Content, read_objects, shown
 from .frames import check_table
 from .sources import label_of, listed, shown_name
 from .texts import Found, is_missing, kinds_of, read_texts
-from .vectors import NAMED_ROW, in_place
+from .vectors import NAMED_ROW, categories_in, in_place
 
 _END = "\0"
 NUMBERS = "numbers"  # of JSON, which need no reading
@@ -233,6 +233,20 @@ _JSON_KINDS = {type(None): "", bool: "numbers", int: "numbers", float: "numbers"
 
 class ArrowRows(Rows):
     """Rows of pyarrow's arrays."""
+
+    def labels(self, name: str) -> list[str | None]:
+        with reading(f"{self.path}, column {name!r}"):
+            found = categories_in(self.columns[name])
+        if found is None:
+            return super().labels(name)
+        codes, levels = found  # of which there are few, beside the cells
+        _, rows = np.unique(codes, return_index=True)
+        labels: dict[int, str | None] = {-1: None}
+        for row in rows.tolist():
+            code = int(codes[row])
+            if code >= 0:
+                labels[code] = label_of(levels[code], f"{self.place(row)}, {name!r}")
+        return [labels[code] for code in codes.tolist()]
 
     def cells(self, name: str) -> list[Any]:
         with reading(f"{self.path}, column {name!r}"):

@@ -1,4 +1,4 @@
-"""Missing cells filled in, as a step of scikit-learn's pipelines."""
+"""Fill in missing cells, as a step of a scikit-learn pipeline."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from ._types import (
 )
 from .mixture import MixtureClassifier
 
-# Mixtures take turns: few components that each have a covariance, and more that share one.
+# Mixtures alternate: few components with a covariance each, and more components that share one.
 _TURNS, _WIDE = (("full", 1.0), ("tied", 2.5)), ("tied", 5.0)
-_LARGEST = 10_000  # numbers of covariances, from which training takes too long
+_LARGEST = 10_000  # numbers in all covariances; with more, training takes too long
 
 
 @savable
@@ -37,9 +37,9 @@ _LARGEST = 10_000  # numbers of covariances, from which training takes too long
 class TableImputer(Named, Shared, TransformerMixin, BaseEstimator):
     """Fill in the missing cells of a table from a mixture of all its columns.
 
-    A missing cell is filled from its distribution given the cells of the row that are there. Data
-    frames, arrays and lists of dicts come back as they were, with their types and index. Nothing
-    needs to be scaled or encoded.
+    Each missing cell is filled from its distribution given the observed cells of its row. Data
+    frames, arrays and lists of dicts keep their type, dtypes and index. You need not scale or
+    encode anything.
 
     Parameters
     ----------
@@ -47,16 +47,16 @@ class TableImputer(Named, Shared, TransformerMixin, BaseEstimator):
         What `transform` fills in: the mean (of categories, which have none, the most probable one),
         the most probable value, or a random draw. "mode" and "draw" keep whole numbers whole.
     n_mixtures : int, default=4
-        How many mixtures are averaged. More are better and slower.
+        Number of mixtures that are averaged. More mixtures are more accurate and slower.
     n_components : int, default=8
         Components of the first mixture. Every second mixture has 2.5 times as many, which share one
-        covariance. Where columns of numbers are many, all mixtures have five times as many, which
-        share one.
+        covariance. With many columns of numbers, all mixtures have five times as many components,
+        which share one covariance.
     families : "auto", name, or dict from column to name, default="auto"
-        What the columns are, see `TableClassifier`. Give "categorical" for numbers that stand for
-        categories: they are then filled with the most probable one.
+        The distributions of the columns, see `TableClassifier`. Use "categorical" for numbers that
+        encode categories: missing cells are then filled with the most probable one.
     max_iter : int, default=30
-        Steps of each mixture at most.
+        The largest number of steps of each mixture.
     tol : float or None, default=1e-3
         See `MixtureClassifier`.
     n_jobs : int or None, default=None
@@ -69,7 +69,7 @@ class TableImputer(Named, Shared, TransformerMixin, BaseEstimator):
     ----------
     mixtures_ : list of MixtureClassifier
     families_ : dict from column to str
-        What each column was taken for, and why.
+        The distribution chosen for each column, and why.
     n_features_in_, feature_names_in_ : as in scikit-learn
 
     Examples
@@ -141,10 +141,10 @@ class TableImputer(Named, Shared, TransformerMixin, BaseEstimator):
 
     @reads
     def transform(self, X: Table) -> Any:
-        """The table with its missing cells filled in.
+        """Return the table with its missing cells filled in.
 
-        A column that the imputer does not know stays as it is. So do the missing cells of a column
-        in which it never saw a cell, or a different text in every row.
+        Columns unknown to the imputer are returned unchanged. Missing cells stay missing if the
+        column had no observed cell during `fit`, or a different text in every row.
 
         Parameters
         ----------
@@ -161,7 +161,7 @@ class TableImputer(Named, Shared, TransformerMixin, BaseEstimator):
     def impute(
         self, X: Table, how: str = "mean", n_draws: int = 1, random_state: RandomState = None
     ) -> Any:
-        """The table filled in once, or `n_draws` times by draws.
+        """Fill in the table once, or `n_draws` times with random draws.
 
         Returns
         -------
@@ -172,7 +172,7 @@ class TableImputer(Named, Shared, TransformerMixin, BaseEstimator):
         return impute(self.mixtures_, X, None, how, n_draws, check_random_state(random_state))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """The names of the columns, which are those of the input."""
+        """Return the names of the columns, which are the same as in the input."""
         check_is_fitted(self)
         return _check_feature_names_in(self, input_features)
 

@@ -51,7 +51,7 @@ from ._threads import writes
 from ._types import Auto, Families, Labels, Table, Weights
 
 _QUIET = 1e-3  # weight of an unlabelled row, whose NLL step forgets, under discriminative losses
-_DEAD = 0.01  # of an even share: a component with less takes no part
+_DEAD = 0.01  # of an even share: a component with less is ignored
 
 
 @savable
@@ -61,8 +61,8 @@ class MixtureClassifier(MixtureAnswers, GenerativeClassifier):
     """A mixture of naive Bayes models inside each class, trained under NLL, NCLL or hinge.
 
     p(x | y) is a sum over components. Each component is a product of distributions of the columns
-    (normal, log-normal, Poisson, categorical ...), or a multinomial over words. Nobody observes the
-    component of a row: it is summed out exactly, as are missing cells.
+    (normal, log-normal, Poisson, categorical ...), or a multinomial over words. The component of a
+    row is not observed: it is summed out exactly, as are missing cells.
 
     Parameters
     ----------
@@ -76,17 +76,16 @@ class MixtureClassifier(MixtureAnswers, GenerativeClassifier):
         "gaussian" for an array of numbers, and for other tables it decides by the content of each
         column, see `TableClassifier`. A dict may name some columns; the others are "auto".
     covariance : {{"diag", "full", "tied"}}, default="diag"
-        How the numbers of a row are correlated within a component. "diag": not at all. "full": each
-        component has a covariance matrix of its own. "tied": all components share one.
+        The correlation of numeric columns within a component. "diag": none. "full": each component
+        has its own covariance matrix. "tied": all components share one covariance matrix.
     {of_tables}
     {cv}
     {loss}
     prior : "data", NormalBetaPrime, NormalGamma or Dirichlet, default="data"
         The regulariser, the same for all components. Gaussian: `NormalBetaPrime()`, which pulls
-        means to the overall mean and variances to the pooled variance within components, but leaves
-        a spike alone; or, where they are correlated, `NormalWishart()`. Words: that of
-        `MultinomialNB`. All names and objects that the naive Bayes of
-        the family takes may be given.
+        means to the overall mean and variances to the pooled variance within components, but barely
+        affects a spike; `NormalWishart()` for correlated columns. Words: as in `MultinomialNB`. You
+        can give every name or object that the naive Bayes model of the family accepts.
     {common}
     {unlabelled}
 
@@ -105,9 +104,9 @@ class MixtureClassifier(MixtureAnswers, GenerativeClassifier):
     n_components_ : array of shape (n_classes,)
     family_ : str
     families_ : dict from column to str
-        Of tables: what each column was taken for, and why.
+        For tables: the distribution chosen for each column, and why.
     choice_ : list of dicts
-        What numbers of components were tried, and how they did on the rows held out.
+        The numbers of components that were tried, and their scores on held-out rows.
     {attributes}
 
     Examples
@@ -137,7 +136,7 @@ class MixtureClassifier(MixtureAnswers, GenerativeClassifier):
     _mixed = True
     _covariances: ClassVar = tuple(NUMBERS)
 
-    _renamed: ClassVar = (("family", "families"),)  # options, as older files call them, and we
+    _renamed: ClassVar = (("family", "families"),)  # earlier names of options, in files and here
     _of_input: ClassVar = ("feature_names_in_", "layout_")
     _attributes: ClassVar = (*GenerativeClassifier._attributes, "layout_", "choice_")
 
@@ -172,8 +171,8 @@ class MixtureClassifier(MixtureAnswers, GenerativeClassifier):
         return width(self.layout_) if hasattr(self, "layout_") else self.n_features_in_
 
     def _encoded(self, X, fresh: bool, stream: bool) -> Any:
-        """Tables that need more than an array of numbers are read by their columns."""
-        if layout_of(X) is not None:  # another model has read them
+        """Read tables by their columns, unless an array of numbers is enough."""
+        if layout_of(X) is not None:  # another model has already read the rows
             return X
         if not fresh:
             if not hasattr(self, "layout_"):
@@ -187,7 +186,7 @@ class MixtureClassifier(MixtureAnswers, GenerativeClassifier):
         return found
 
     def reads_as(self, other: MixtureClassifier) -> bool:
-        """Whether the rows of a table are to this model what they are to another one."""
+        """Return whether another model reads the rows of a table in the same way."""
         if self.__sklearn_is_fitted__():
             return getattr(self, "layout_", None) == getattr(other, "layout_", None)
         return (self.families, self.missing) == (other.families, other.missing)
@@ -210,7 +209,7 @@ class MixtureClassifier(MixtureAnswers, GenerativeClassifier):
         return 1.0 if self._is_generative() else _QUIET
 
     def _solved(self, targets):
-        return False  # labels do not say which component
+        return False  # labels do not give the component
 
     # --- training ---------------------------------------------------------------------------------
 
@@ -337,10 +336,10 @@ class MixtureClassifier(MixtureAnswers, GenerativeClassifier):
         return states, class_count
 
     def _priors_of(self, batch: Batch, tally: Any, d: Any, sizes: list[int]) -> tuple:
-        """The prior of the features of components, and that of the components."""
+        """Return the prior of the features of components, and the prior of the components."""
         family = batch.family
 
-        @cache  # every family of a table asks
+        @cache  # every family of a table calls this
         def by_class() -> Any:
             same = len(tally.classes) == len(sizes)
             return tally.features if same else batch.collect(d, len(sizes)).features
@@ -360,14 +359,14 @@ class MixtureClassifier(MixtureAnswers, GenerativeClassifier):
         return replace(super()._plan(targets), hide=hider)
 
     def _hider(self, layout: Layout | None, family: Family) -> Hider | None:
-        """What hides cells of rows, if any are to be hidden."""
+        """Return the object that hides cells of rows, or None if no cells are to be hidden."""
         if self.hide == 0 or (layout is None and not family.accepts.missing):
             return None
         shares = any(factor.name in ("normal", "tied") for factor in family.factors)
         return Hider(layout, self.hide, shares)
 
     def _wanted(self, size: Any, classes: np.ndarray) -> list[int]:
-        """The number of components of each class."""
+        """Return the number of components of each class."""
         if not isinstance(size, dict):
             return [size] * len(classes)
         found, _ = by_label(size, classes, "n_components")

@@ -1,4 +1,4 @@
-"""Naive Bayes as people know it, trained discriminatively."""
+"""Naive Bayes for numbers and for counts, trained discriminatively."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from ._threads import reads, writes
 from ._types import Auto, Labels, LossOption, Table, Weights
 
 _PLAIN = (1.0, 0.1, 0.01)  # pseudo-counts of plain naive Bayes to try
-_EAGER = 100.0  # documents of the start that a step is worth, to forget it soon
-_CALM = 30.5  # documents of the start that a step is worth, where it bears many at a time
-_HINGE = 0.2  # strength of the prior that hinge wants
-_FEW = 3  # epochs that leave a start much as it was
+_EAGER = 100.0  # a step weighs as many documents as this of the start, to forget the start soon
+_CALM = 30.5  # the same, for steps of many documents at a time
+_HINGE = 0.2  # strength of the prior under the hinge loss
+_FEW = 3  # epochs that change a start only slightly
 
 
 class FamilyClassifier(GenerativeClassifier):
-    """A classifier whose rows are of one family, which it names."""
+    """A classifier whose rows all belong to one family, which its subclass names."""
 
     family: ClassVar[str]
 
@@ -62,7 +62,7 @@ class FamilyClassifier(GenerativeClassifier):
         tags.input_tags.allow_nan = accepts.missing
         tags.input_tags.sparse = accepts.sparse
         tags.input_tags.positive_only = not accepts.negative
-        tags.classifier_tags.poor_score = not accepts.negative  # on toys that are no counts
+        tags.classifier_tags.poor_score = not accepts.negative  # on test data without counts
         return tags
 
 
@@ -73,8 +73,8 @@ class GaussianNB(Asks, ExplainsRows, FamilyClassifier):
     """Gaussian naive Bayes, trained under NLL, NCLL or hinge.
 
     p(x | y) is a product of normal distributions, one per feature and class. NaN is a missing
-    cell: it is summed out in training and prediction, never imputed. With the default prior the
-    units of the features do not matter: there is no need to scale them.
+    cell: it is summed out in training and prediction, never imputed. With the default prior you
+    need not scale the features: their units do not matter.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class GaussianNB(Asks, ExplainsRows, FamilyClassifier):
 
 
 def blended(rho: float, kappa: float, n: float) -> Schedule:
-    """Steps of NCLL + kappa NLL: its second part is a running average, from a start of n rows."""
+    """Return steps for NCLL + kappa NLL; NLL is a running average that starts as n rows."""
     if kappa == 0.0:
         return constant(rho)
     first = rho / (1.0 + kappa * rho * n)
@@ -130,13 +130,13 @@ def blended(rho: float, kappa: float, n: float) -> Schedule:
 
 
 def _step(loss: Any, documents: float, n: float) -> Schedule:
-    """A step of so many documents of the start, which are n."""
+    """Return steps that weigh `documents` documents of the start, which weighs n."""
     loss, rho = resolve_loss(loss), documents / n
     return by_row(blended(rho, loss.kappa, n) if isinstance(loss, Blend) else constant(rho))
 
 
 class CountClassifier(FamilyClassifier):
-    """What all models of counts share: sparse rows of numbers >= 0."""
+    """The base of all models of counts: sparse rows of numbers >= 0."""
 
     family: ClassVar = "words"
 
@@ -165,27 +165,27 @@ class MultinomialNB(CountClassifier):
     distribution of the class. Counts may be real numbers, such as tf-idf weights. Sparse input
     stays sparse: a step costs only the words of its document.
 
-    Some tables want plain naive Bayes, some an SVM. What is left open is chosen on rows held out
-    (one part after the other, where they are few), then all rows are trained on; `chosen_` says
-    what was chosen, and a model with these options is the same. The choice costs about as much as
-    two fits, on one thread whatever `n_jobs` is. Nothing is tried with ``tol=None``, with
-    `early_stopping`, in streams, for label sets, or where a prior, a start or a step is given:
-    "auto" is then NCLL.
+    Plain naive Bayes is best for some data, an SVM for others. `fit` chooses the options left at
+    "auto" on held-out rows (if there are few rows, on each part in turn), then trains on all rows.
+    `chosen_` holds the choice; if you fix these options, you get the same model. The choice takes
+    about as long as two fits and uses one thread, regardless of `n_jobs`. Nothing is tried with
+    ``tol=None``, with `early_stopping`, in streams, for label sets, or if you give a prior, a start
+    or a step: "auto" is then NCLL.
 
     Parameters
     ----------
     loss : {{"auto", "ncll", "hinge", "nll", "blend"}} or loss object, default="auto"
         What training minimises: the negative conditional log-likelihood (as logistic regression
         does), the hinge loss (as an SVM does), the negative log-likelihood (plain naive Bayes), or
-        `Blend(kappa)`, NCLL plus kappa times NLL. "auto" tries NLL with fewer and fewer
-        pseudo-counts, NCLL and hinge. A loss that is given, other than NLL, is tried in two ways: a
-        few small steps from the best plain naive Bayes, or all the way.
+        `Blend(kappa)`, NCLL plus kappa times NLL. "auto" tries NLL with decreasing pseudo-counts,
+        NCLL and hinge. If you give a loss other than NLL, two ways to train are tried: a few small
+        steps from the best plain naive Bayes, or until convergence.
     prior : {{"data", "laplace", "log"}} or Dirichlet, default="data"
-        Pseudo-counts of each word in each class. "data" is chosen: `Dirichlet()`, which
-        discriminative training wants (four times that for hinge), or 1, 0.1 or 0.01 times the usual
-        count of a word; where nothing is tried, `Dirichlet()`. Under NLL it is "laplace".
-        "laplace" and "log" are the paper's P1 (one of each word) and P2 (the logarithm of the size
-        of the vocabulary).
+        Pseudo-counts of each word in each class. "data" compares `Dirichlet()`, the prior for
+        discriminative training (four times as strong for hinge), with 1, 0.1 and 0.01 times the
+        usual count of a word. If nothing is tried, it is `Dirichlet()`. Under NLL it is "laplace".
+        "laplace" and "log" are P1 (one of each word) and P2 (the logarithm of the size of the
+        vocabulary) of the paper.
     {cv}
     {common}
     {unlabelled}
@@ -197,15 +197,16 @@ class MultinomialNB(CountClassifier):
     class_log_prior_ : array of shape (n_classes,)
         ``ln p(class)``.
     mean_length_ : float
-        Words per training document: what `sample` draws lengths around.
+        Mean number of words per training document; `sample` draws lengths around it.
     chosen_ : dict
-        The options taken (loss, prior, step, max_iter); where some were tried, also how many rows
-        were held out, and the temperature that suits them best.
+        The options used (loss, prior, step, max_iter). If several were tried, also the number of
+        held-out rows, and the best temperature for them.
     choice_ : list of dicts
-        What was tried, and how it did on the rows held out.
+        The candidates that were tried, and their scores on held-out rows.
     unlabelled_ : dict
-        How unlabelled rows were heard, if there were any: how many, with what weight, whether by
-        topic, and the log-loss of labelled rows held out. `temperature_` is then set by these, too.
+        How unlabelled rows were used, if there were any: their number and weight, whether topics
+        were used, and the log-loss of held-out labelled rows. These rows then also set
+        `temperature_`.
     {attributes}
 
     Examples
@@ -272,17 +273,17 @@ class MultinomialNB(CountClassifier):
     learn_batch.__doc__ = CountClassifier.learn_batch.__doc__
 
     def _new(self, options: Options) -> MultinomialNB:
-        """One like this, with some options as they were chosen."""
-        params = self.get_params(deep=False) | {"callback": None}  # which may not be copied
+        """Return a model like this one, with the chosen options."""
+        params = self.get_params(deep=False) | {"callback": None}  # a callback may not be copyable
         return type(self)(**params | {name: options[name] for name in options if name in params})
 
     def _be(self, model: MultinomialNB, chosen: dict[str, Any], choice: Choice) -> None:
-        """Be fitted as that model is, whose options were chosen."""
+        """Take over the fitted state of `model`, whose options were chosen."""
         self._adopt(model)
         self.chosen_, self.choice_ = chosen, choice
 
     def _defaults(self) -> dict[str, Any]:
-        """What is taken where nothing is tried."""
+        """Return the options for fits without a choice."""
         return {"loss": "ncll"} if self.loss == "auto" else {}
 
     def _known_loss(self):
@@ -291,7 +292,7 @@ class MultinomialNB(CountClassifier):
         return resolve_loss(getattr(self, "chosen_", {}).get("loss", "ncll"))
 
     def _choose(self, batch: Batch) -> tuple[dict[str, Any], Choice]:
-        """The best of some ways to train, by rows that are held out, and what was tried."""
+        """Choose the best way to train on held-out rows; return it, and what was tried."""
         left_open = self.prior == "data" and self.step == "auto" and self.init == "generative"
         plain = self.loss != "auto" and isinstance(resolve_loss(self.loss), NLL)
         if not left_open or plain or self.tol is None or self.early_stopping:
@@ -326,7 +327,7 @@ class MultinomialNB(CountClassifier):
         return chosen, chooser.choice()
 
     def _best_of(self, chooser: Chooser, batch: Batch) -> Result:
-        """Plain naive Bayes, a few small steps from the best of its priors, or all the way."""
+        """Compare plain naive Bayes, a few small steps from its best prior, and full training."""
         n = batch.n_given
         most = min(most_epochs(n), self.max_iter)
         typical = typical_count(batch.rows, batch.given)
@@ -354,9 +355,10 @@ class MultinomialNB(CountClassifier):
         return weights * (targets.codes >= 0) if self._postpones(targets) else weights
 
     def _postpones(self, targets: Targets) -> bool:
-        """Whether unlabelled rows wait until the others are learnt.
+        """Return whether unlabelled rows wait until labelled rows are learnt.
 
-        A step by their NLL replaces a share of all counts, those that tell classes apart included.
+        An NLL step of an unlabelled row replaces a share of all counts, including those that
+        separate the classes.
         """
         return targets.plain and not self._is_generative() and not targets.labelled.all()
 
@@ -375,12 +377,12 @@ class MultinomialNB(CountClassifier):
 
     @reads
     def log_prob_of(self, columns: Any) -> np.ndarray:
-        """``ln p(word | class)`` of some words, as (n_classes, n_columns)."""
+        """Return ``ln p(word | class)`` of the given words, as (n_classes, n_columns)."""
         check_is_fitted(self)
         return log_probabilities(self.learner_.model.features, columns)
 
     def _words(self) -> tuple[np.ndarray, Any]:
-        """``ln p(word | class)``, and the names of the words or else their numbers."""
+        """Return ``ln p(word | class)``, and the names of the words or else their numbers."""
         log_p = self.feature_log_prob_
         return log_p, getattr(self, "feature_names_in_", range(log_p.shape[1]))
 

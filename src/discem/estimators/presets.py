@@ -1,4 +1,4 @@
-"""Mixtures with options that are settled: naive Bayes of tables, and correlated columns."""
+"""Mixtures with fixed options: naive Bayes of tables, and correlated columns."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ._tables import NUMBERS
 from ._types import Auto, Families, InitOption, ProjectionOption, StepOption
 from .mixture import MixtureClassifier
 
-_ROWS = 0.5  # rows of a component for each column, from which it has a covariance of its own
-_LARGEST = 200_000  # numbers of covariances, from which training takes too long
+_ROWS = 0.5  # rows per component and column; with fewer, components share a covariance
+_LARGEST = 200_000  # numbers in all covariances; with more, training takes too long
 
 
 @documented
@@ -23,14 +23,14 @@ _LARGEST = 200_000  # numbers of covariances, from which training takes too long
 class NaiveBayes(MixtureClassifier):
     """Naive Bayes of tables, trained under NLL, NCLL or hinge: a distribution for each column.
 
-    p(x | y) is a product over the columns (normal, log-normal, Poisson, of categories ..): a
-    `MixtureClassifier` that has one component of each class, and no more. Missing cells are summed
-    out, in training and prediction.
+    p(x | y) is a product over the columns (normal, log-normal, Poisson, categorical ...). This is a
+    `MixtureClassifier` with one component per class. Missing cells are summed out, in training and
+    prediction.
 
     Parameters
     ----------
     families : "auto", name, or dict from column to name, default="auto"
-        What p(x | y) is made of, see `MixtureClassifier`.
+        The distributions of the columns, see `MixtureClassifier`.
     {of_tables}
     {loss}
     prior : "data" or object, default="data"
@@ -41,7 +41,7 @@ class NaiveBayes(MixtureClassifier):
     Attributes
     ----------
     families_ : dict from column to str
-        Of tables: what each column was taken for, and why.
+        For tables: the distribution chosen for each column, and why.
     {attributes}
 
     Examples
@@ -61,7 +61,7 @@ class NaiveBayes(MixtureClassifier):
     cv: Any = field(default=None, init=False)
 
 
-savable(NaiveBayes, "NaiveBayesClassifier")  # NaiveBayes is a state in files, that of all models
+savable(NaiveBayes, "NaiveBayesClassifier")  # "NaiveBayes" in files is the state of all models
 
 
 @savable
@@ -70,26 +70,26 @@ savable(NaiveBayes, "NaiveBayesClassifier")  # NaiveBayes is a state in files, t
 class GaussianClassifier(MixtureClassifier):
     """Normal distributions of correlated columns in each class, trained under NLL, NCLL or hinge.
 
-    Under ``loss="nll"`` a covariance of its own in each class is what
-    `sklearn.discriminant_analysis.QuadraticDiscriminantAnalysis` fits, and one for all classes what
-    `LinearDiscriminantAnalysis` does, but for the prior. NaN is a missing cell: it is summed out
-    exactly, given the cells that are there. The units of columns do not matter.
+    With ``loss="nll"`` and apart from the prior, ``covariance="full"`` fits the same model as
+    `sklearn.discriminant_analysis.QuadraticDiscriminantAnalysis`, and "tied" fits the same as
+    `LinearDiscriminantAnalysis`. NaN is a missing cell: it is summed out exactly, given the
+    observed cells. The units of columns do not matter.
 
     Parameters
     ----------
     n_components : int, dict from class to int, or "auto", default=1
         Components per class, see `MixtureClassifier`.
     covariance : {{"auto", "full", "tied", "diag"}}, default="auto"
-        "full" is a covariance of its own in each component, "tied" one of all components, "diag"
-        has independent columns. "auto" is "full", or "tied" where a component has less than half
-        as many rows as columns, or columns are so many that "full" takes long.
+        "full": each component has its own covariance. "tied": all components share one. "diag":
+        columns are independent. "auto" is "full"; it is "tied" if a component has less than half as
+        many rows as columns, or if there are so many columns that "full" takes long.
     hide : float, default=0.0
-        The largest share of a row's cells that training hides, so that the model is good on any
-        subset of the cells; 0 hides none.
+        The largest share of the cells of a row that training hides. Raise it if many cells will be
+        missing in prediction; 0 hides none.
     {loss}
     prior : "data", NormalWishart, NormalBetaPrime or NormalGamma, default="data"
-        The regulariser: `NormalWishart()`, or that of `MixtureClassifier` where ``covariance`` is
-        "diag".
+        The regulariser. "data" is `NormalWishart()`, or with ``covariance="diag"`` the default of
+        `MixtureClassifier`.
     {training}
 
     Attributes
@@ -99,7 +99,7 @@ class GaussianClassifier(MixtureClassifier):
     weights_ : array of shape (n_components,)
         p(component | class), for the components of all classes side by side.
     covariance_ : str
-        What "auto" has chosen.
+        The covariance that was used: the choice of "auto".
     {attributes}
 
     Examples
@@ -141,7 +141,7 @@ class GaussianClassifier(MixtureClassifier):
         return super()._begin(batch, average, stream, rng)
 
     def _is_wide(self, batch: Batch) -> bool:
-        """Whether there are too many columns for covariances of their own."""
+        """Return whether there are too many columns for one covariance per component."""
         d = batch.rows.values.shape[1]
         sizes = self._wanted(2 if self.n_components == "auto" else self.n_components, batch.classes)
         few = batch.n_given < _ROWS * d * sum(sizes)

@@ -223,7 +223,7 @@ class MixtureClassifier(MixtureAnswers, GenerativeClassifier):
     fit.__doc__ = GenerativeClassifier.fit.__doc__
 
     def _gone_on(self, X, y, sample_weight, steps: int) -> MixtureClassifier:
-        """A copy that some more steps fit to other rows, of the same classes and columns."""
+        """Return a copy, trained for some steps on other rows of the same classes and columns."""
         other = copy(self)
         batch = other._check_data(X, y, sample_weight, fresh=False, classes=self.classes_)
         data = Data(batch.rows, batch.targets, batch.weights / self._weight_unit)

@@ -1,4 +1,4 @@
-"""Tables as they come, and numbers to be told: a data frame in, distributions out."""
+"""Regression on tables: a data frame in, distributions out."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from ._types import (
     Weights,
 )
 
-_STEPS = 30  # with which the other defaults were measured
+_STEPS = 30  # the default number of steps, with which the other defaults were measured
 
 
 @savable
@@ -64,51 +64,53 @@ class TableRegressor(NumberAnswers):
     within a component, y is linear in the other columns. It is trained to predict y, on rows with
     some cells hidden at random, so that it works for any subset of the columns.
 
-    `fit` chooses every option that is left at "auto". It holds out one part of the rows after the
-    other, tries some candidates, and averages the models that were trained without each part.
+    `fit` chooses every option that is left at "auto". It holds out each part of the rows in turn,
+    tries some candidates, and averages the models that were trained without each part.
 
-    A second model of the same rows, trained by NLL, is the density of X. It answers
+    A second model of the same rows, trained by NLL, is the density of X. It is used by
     `score_samples`, `sample`, `impute`, `distribution` and `outliers`.
 
     Parameters
     ----------
     families : "auto", name, or dict from column to name, default="auto"
-        What the columns are, see `TableClassifier`.
+        The distributions of the columns, see `TableClassifier`.
     target : {"auto", "real", "positive", "count"}, or list of these, default="auto"
-        What y is: any numbers; numbers above 0, of which the model sees logarithms; or whole
-        numbers from 0, of which it sees the logarithm of one more, and whose distribution is
-        rounded. "auto" takes logarithms of numbers that are skewed; see `target_`. A list has one
-        word for each column of y.
+        The type of y. "real": any numbers. "positive": numbers above 0, modelled by their
+        logarithms. "count": whole numbers from 0, modelled by ln(1 + y) and a rounded distribution.
+        "auto" takes logarithms of skewed numbers; see `target_`. A list has one type for each
+        column of y.
     n_components : "auto" or int, default="auto"
-        Components; "auto" compares 1, 4, 16 and 40.
+        Number of mixture components. "auto" compares 1, 4, 16 and 40.
     loss : {"ncll", "nll", "blend"} or loss object, default="ncll"
-        What training minimises: -ln p(y | x), -ln p(y, x), or the first and a part of the second.
+        What training minimises: -ln p(y | x), -ln p(y, x), or the first plus a share of the second.
     hide : float, default=0.8
-        The largest share of a row's cells that training hides; 0 hides none.
+        The largest share of the cells of a row that training hides. Raise it if many cells will be
+        missing in prediction; 0 hides none.
     missing : {"auto", "ignore", "informative"}, default="auto"
-        Whether it says something of y that a cell is missing; "auto" tries.
+        Whether a missing cell is itself a sign of y. "auto" tries both.
     whole_numbers : {"auto", "levels", "numbers"}, default="auto"
-        What columns of whole numbers with few values are; "auto" compares, and streams take levels.
+        Whether columns of whole numbers with few values are categories or numbers. "auto" compares,
+        and takes "levels" in streams.
     average : "auto" or int, default="auto"
-        How many models may be averaged; 1 is a single model, which is the smallest and the fastest.
-        "auto" is 8: the two best candidates, each trained without one of four parts.
+        The largest number of models to average. 1 is a single model, which is the smallest and the
+        fastest. "auto" is 8: the two best candidates, each trained without one of four parts.
     density : "auto" or bool, default="auto"
-        Whether to keep a model of the density of X, too; "auto" does.
+        Whether to train the second model, the density of X. "auto" does.
     max_iter : int, default=30
-        Steps of each model at most; each looks at all rows.
+        The largest number of steps of each model. Each step uses all rows.
     tol : float or None, default=1e-3
-        Stop when no more than this is left to gain, in nats a row. None takes all steps.
+        Stop when no more than this is left to gain, in nats per row. None takes all steps.
     cv : None, int, splitter, iterable or array, default=None
-        What is held out to choose by, see `TableClassifier`.
+        Which rows are held out to choose options by, see `TableClassifier`.
     n_jobs : int or None, default=None
-        Threads to train with: None is one, -1 as many as there are cores. Few rows are trained on
-        one.
+        Threads that train. None is one thread, -1 is one for each core. Few rows are trained on one
+        thread.
     device : None, "cpu", "auto", str, torch.device or Device, default=None
         Where arrays are, see `MixtureClassifier`. "cuda" trains and predicts on the GPU.
     engine : None, "dask" or Dask, default=None
-        With workers of dask, these read the rows; training is here, on 50 000 of them at most.
+        With Dask, its workers read the rows. Training runs in this process, on at most 50 000 rows.
     callback : callable or None, default=None
-        Called as ``callback(model, record)`` after each step; training stops if it returns True.
+        Called as ``callback(model, record)`` after each step. Training stops if it returns True.
         ``record["stage"]`` is "choice" while options are tried, then "fit", then "density".
     random_state : int, RandomState or None, default=None
     verbose : int, default=0
@@ -117,22 +119,23 @@ class TableRegressor(NumberAnswers):
     Attributes
     ----------
     chosen_ : dict
-        What was chosen, and from how many held-out rows.
+        The options that were chosen, and the number of held-out rows.
     choice_ : list of dicts
-        What was tried, and how it did on the held-out rows: `log_loss`, the mean of -ln p(y | x),
-        `r2`, on complete rows and rows with cells hidden together, and how many rows these were.
+        The candidates that were tried, and their scores on held-out rows: `log_loss` (the mean of
+        -ln p(y | x)) and `r2`, both over complete rows and rows with hidden cells, and the number
+        of rows.
     target_ : str, or list of these
-        What y was taken for.
+        The type of y that was used.
     families_ : dict from column to str
-        What each column was taken for, and why.
+        The distribution chosen for each column, and why.
     members_ : list of dicts
         The models that are averaged: weight, loss and components of each.
     density_ : MixtureClassifier
         The model of the density of X.
     roles_ : dict from "target" and "id" to str
-        The columns that had the answers and the names of rows, where the command line was told.
+        The columns with the answers and the names of rows, if given on the command line.
     files_ : dict from str to Seen
-        What the command line has learnt of the files of a stream, by a hash of their names.
+        The files of a stream that the command line has learnt, by a hash of their names.
     n_features_in_, feature_names_in_, history_, stream_, n_iter_ : as in MixtureClassifier
 
     Examples
@@ -173,7 +176,7 @@ class TableRegressor(NumberAnswers):
     _most_members: ClassVar = 8
 
     def _check_fitted(self) -> None:
-        """Refuse what training cannot have left: the model may come from anywhere."""
+        """Validate the fitted model, which may come from any file."""
         self._check_options()
         fitted = self._fitted
         demand(isinstance(fitted, FittedNumbers), "it is not fitted")
@@ -195,17 +198,16 @@ class TableRegressor(NumberAnswers):
             NaN, None and NA are missing cells. With `engine`, also a collection of dask; then `y`
             and `sample_weight` may be, too.
         y : array-like of shape (n_samples,) or (n_samples, n_targets), or frame
-            Numbers. None and NaN are answers that are not known: a row without any teaches what
-            columns are like.
+            Numbers. None and NaN are unknown answers: rows without an answer only teach the
+            distribution of the columns.
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight 2 counts as two rows.
 
         Returns
         -------
         self
-            Also when interrupted: after Ctrl-C the fitted attributes are those of the training done
-            so far, and KeyboardInterrupt goes on. Where data or options are refused, all is as it
-            was.
+            After Ctrl-C the fitted attributes are those of the training done so far, and
+            KeyboardInterrupt is raised. If data or options are invalid, the model stays unchanged.
         """
         self._fit(X, y, sample_weight)
         return self
@@ -239,7 +241,7 @@ class TableRegressor(NumberAnswers):
         return FittedNumbers(self._defaults(), responses=responses, names=y.names, flat=y.flat)
 
     def _seen(self, y: Given) -> np.ndarray:
-        """Answers on the scale of models, (n, q)."""
+        """Return answers on the scale of the models, (n, q)."""
         q = len(self._fitted.responses)
         if y.values.shape[1] != q:
             raise InputError(f"y has {y.values.shape[1]} columns, and the model has {q} answers")
@@ -249,10 +251,10 @@ class TableRegressor(NumberAnswers):
     def _choose(
         self, readings: Readings, y: Given, weights, seed: int, rng, on_workers: bool
     ) -> list[tuple[Options, float]]:
-        """Settle what is left at "auto" on held-out rows.
+        """Choose the options left at "auto" on held-out rows.
 
-        Returns options of the models to train on all rows, and their weights; none where models of
-        the choice are kept.
+        Returns the options of the models to train on all rows, and their weights. The list is empty
+        if models of the choice are kept.
         """
         fixed, z = self._fixed(), self._seen(y)
         alone = [(self.chosen_, 1.0)]
@@ -304,7 +306,7 @@ class TableRegressor(NumberAnswers):
         self, options: Options, stage: str, table: Encoded, z: np.ndarray, weights: np.ndarray,
         seed: int, chooser: Chooser | None = None,
     ) -> PlanesModel:  # fmt: skip
-        """A model of some rows; it is there, if training is interrupted, from its first step on."""
+        """Return a model of some rows; an interruption keeps it from its first step on."""
         rng = np.random.RandomState(seed)
         size = min(options["n_components"], max(int(np.count_nonzero(weights)), 1))
         model = PlanesModel.start(
@@ -345,10 +347,10 @@ class TableRegressor(NumberAnswers):
     def partial_fit(self, X: Table, y: Labels, sample_weight: Weights = None) -> Self:
         """Take one pass over the next rows of a stream, in the order given.
 
-        The first batch fixes what the columns are, their levels, the units and the kind of y, and
-        where components begin: it should have some hundreds of rows. Nothing is held out in a
-        stream: what is left at "auto" is four components, and columns of whole numbers with few
-        values are levels.
+        The first batch fixes the types of the columns, their levels, the units, the type of y, and
+        the start of the components, so it should have some hundreds of rows. Nothing is held out in
+        a stream: "auto" means four components, and columns of whole numbers with few values are
+        levels.
 
         Parameters
         ----------
@@ -390,7 +392,7 @@ class TableRegressor(NumberAnswers):
         self._fitted.model = model
 
     def _learn_density(self, X: Any, weights: np.ndarray) -> None:
-        """Let the density, if there is one, learn the next rows of a stream."""
+        """Train the density, if there is one, on the next rows of a stream."""
         fitted = self._fitted
         if fitted.density is None:
             return
@@ -417,7 +419,7 @@ class TableRegressor(NumberAnswers):
         return DEFAULTS | self._fixed()
 
     def _fixed(self) -> Options:
-        """The options that are given."""
+        """Return the options that are given."""
         given = {name: getattr(self, name) for name in DEFAULTS}
         return {name: value for name, value in given.items() if value != "auto"}
 
@@ -428,5 +430,5 @@ class TableRegressor(NumberAnswers):
 
 
 def _loss_of(loss: Any) -> Any:
-    """The loss of an option."""
+    """Return the loss that the option names."""
     return resolve_loss(Blend(0.1) if loss == "blend" else loss)

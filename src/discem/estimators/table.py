@@ -1,4 +1,4 @@
-"""Tables as they come: a data frame in, labels out, nothing to tune."""
+"""Classification of tables: a data frame in, labels out, nothing to tune."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from ._types import (
 )
 from .mixture import MixtureClassifier
 
-_LOOKED_AT = 10_000  # rows of the training that the model is asked of at the end
+_LOOKED_AT = 10_000  # training rows that the fitted model predicts at the end
 _EXPLAINED, _LARGEST = 300, 1_000_000  # .. of which so many are explained, or so many cells
 
 
@@ -68,19 +68,18 @@ class TableClassifier(ChoosesTable):
     ``average=1`` it trains one model on all rows. `chosen_` says what was chosen; if you fix these
     options, you get the same model.
 
-    A second model of the same rows, trained by NLL, is the density. It answers `score_samples`,
+    A second model of the same rows, trained by NLL, is the density. It is used by `score_samples`,
     `sample`, `impute`, `distribution` and `outliers`.
 
-    The words of each text column have a model of their own, a `TextClassifier`. Held-out rows
-    decide how much it says beside the other columns: `chosen_["texts"]`. The density knows no
-    texts.
+    Each text column has a model of its own, a `TextClassifier`. Its weight relative to the other
+    columns is chosen on held-out rows: `chosen_["texts"]`. The density ignores texts.
 
     Parameters
     ----------
     families : "auto", name, or dict from column to name, default="auto"
         The distribution of each column: "gaussian", "lognormal", "hurdle" (zero, or positive and
         log-normal), "poisson", "bernoulli", "categorical", "text" or "ignored". "auto" decides by
-        the type and content of the column; `families_` says what it took, and why.
+        the type and content of the column; `families_` holds the choice and the reason.
     n_components : "auto" or int, default="auto"
         Number of mixture components of each class. "auto" compares 1, 3 and 8.
     loss : {"auto", "ncll", "hinge", "nll", "blend"} or loss object, default="auto"
@@ -118,7 +117,7 @@ class TableClassifier(ChoosesTable):
         scikit-learn, pairs of rows to train on and to hold out, or the group of each row (a
         patient, a day).
     encoder : None, str, callable or object, default=None
-        What makes a vector of each text of a text column, see `TextClassifier`.
+        The encoder of text columns: it makes a vector of each text, see `TextClassifier`.
     class_weight : dict, "balanced" or None, default=None
         The weight of each class, by its label. "balanced" gives all classes the same total weight.
     unlabelled_weight : "auto" or float, default="auto"
@@ -144,25 +143,25 @@ class TableClassifier(ChoosesTable):
     Attributes
     ----------
     chosen_ : dict
-        What was chosen, and from how many held-out rows.
+        The options that were chosen, and the number of held-out rows.
     choice_ : list of dicts
-        What was tried, and how it did on the held-out rows.
+        The candidates that were tried, and their scores on held-out rows.
     families_ : dict from column to str
-        What each column was taken for, and why.
+        The distribution chosen for each column, and why.
     members_ : list of dicts
         The models that are averaged: weight, covariance, loss, components and temperature of each.
     model_ : MixtureClassifier
-        The model that weighs most.
+        The model with the largest weight.
     density_ : MixtureClassifier
         The model of the density.
     texts_ : dict from column to TextClassifier
-        The models of the text columns that say something.
+        The models of the text columns that improve predictions.
     importances_ : list of Importance
-        What each column adds to log-odds in rows of the training: mean of absolute values, spread.
+        The effect of each column on log-odds in training rows: mean absolute value, spread.
     roles_ : dict from "target" and "id" to str
-        The columns that had the labels and the names of rows, where the command line was told.
+        The columns with the labels and the names of rows, if given on the command line.
     files_ : dict from str to Seen
-        What the command line has learnt of the files of a stream, by a hash of their names.
+        The files of a stream that the command line has learnt, by a hash of their names.
     classes_, class_count_, class_prior_, class_frequency_, temperature_ : as in MixtureClassifier
     n_features_in_, feature_names_in_, history_, stream_, n_iter_ : as in MixtureClassifier
 
@@ -210,7 +209,7 @@ class TableClassifier(ChoosesTable):
     _most_members: ClassVar = 4
 
     def _check_fitted(self) -> None:
-        """Refuse what training cannot have left: the model may come from anywhere."""
+        """Validate the fitted model, which may come from any file."""
         self._check_options()
         fitted = self._fitted
         demand(isinstance(fitted, FittedTable), "it is not fitted")
@@ -242,7 +241,7 @@ class TableClassifier(ChoosesTable):
     @writes
     @spreads
     def fit(self, X: Table, y: Labels, sample_weight: Weights = None) -> Self:
-        """Choose what is left at "auto" on held-out rows, then fit the model to all.
+        """Choose the options left at "auto" on held-out rows, then fit the model to all rows.
 
         Parameters
         ----------
@@ -250,16 +249,15 @@ class TableClassifier(ChoosesTable):
             NaN, None and NA are missing cells. With `engine`, also a collection of dask; then `y`
             and `sample_weight` may be, too.
         y : array-like of shape (n_samples,), of sets of labels, or frame of shares by class
-            Labels, with None or NaN for an unlabelled row; sets of labels that are possible; or a
-            frame whose columns are the classes, with the share of each.
+            Labels, with None or NaN for an unlabelled row; sets of possible labels; or a frame with
+            one column per class that holds its share.
         sample_weight : array-like of shape (n_samples,), optional
 
         Returns
         -------
         self
-            Also when interrupted: after Ctrl-C the fitted attributes are those of the training done
-            so far, and KeyboardInterrupt goes on. Where data or options are refused, all is as it
-            was.
+            After Ctrl-C the fitted attributes are those of the training done so far, and
+            KeyboardInterrupt is raised. If data or options are invalid, the model stays unchanged.
         """
         self._fit(X, y, sample_weight)
         if self._fitted.texts is not None:
@@ -276,7 +274,7 @@ class TableClassifier(ChoosesTable):
         self._end_early()
 
     def _fit_members(self, wanted, rows_of, y, weights, seed):
-        """Train models with the options that are wanted, each with its weight."""
+        """Train one model for each of the given options; each has a weight."""
         members: list[Member] = []
         y = _answers(*y)
         for options, weight, temperature in wanted:
@@ -320,10 +318,10 @@ class TableClassifier(ChoosesTable):
     ) -> Self:
         """Take one pass over the next rows of a stream, in the order given.
 
-        The first batch fixes what the columns are and their units, so it should have some hundreds
-        of rows; later a column that holds something else is an error. New levels and classes may
-        appear at any time. Nothing is held out in a stream: what is left at "auto" is NCLL with one
-        component, a temperature of 1, and rows of which up to 80 % of the cells are hidden.
+        The first batch fixes the types and units of the columns, so it should have some hundreds of
+        rows. A later batch whose columns have other types is an error. New levels and classes may
+        appear at any time. Nothing is held out in a stream: "auto" means NCLL with one component, a
+        temperature of 1, and up to 80 % of the cells of a row hidden.
 
         Parameters
         ----------
@@ -345,7 +343,7 @@ class TableClassifier(ChoosesTable):
         batches: list[Batch] = []
 
         def check(model: MixtureClassifier) -> None:
-            """Read the rows for a model, unless one before it has read them so."""
+            """Read the rows for a model, unless an earlier model has read them in the same way."""
             pairs = zip(models, batches, strict=False)
             known = (own for other, own in pairs if model.reads_as(other))
             read = next((own.X for own in known if own.layout is not None), None)
@@ -368,7 +366,7 @@ class TableClassifier(ChoosesTable):
         self._fitted = fitted
         with warnings.catch_warnings():
             for each, batch in zip(models, batches, strict=True):
-                if each is fitted.density:  # which may well have more components than it needs
+                if each is fitted.density:  # it may well have more components than it needs
                     warnings.simplefilter("ignore", ConvergenceWarning)
                 each.learn_batch(batch)
         if first:
@@ -377,7 +375,7 @@ class TableClassifier(ChoosesTable):
         return self
 
     def _size_of_stream(self, batch: Batch) -> int:
-        """How many components the density of a class has, by the first rows."""
+        """Return the number of components per class of the density, judged by the first rows."""
         return int(sizes_of_density(batch.n_given / len(batch.classes)))
 
     def _check_options(self) -> None:
@@ -391,12 +389,12 @@ class TableClassifier(ChoosesTable):
         self._new_model(self._defaults(), 0)._check_options()
 
     def _defaults(self, stream: bool = False) -> dict[str, Any]:
-        """What stands in for "auto" where nothing can be held out."""
+        """Return the values that replace "auto" if nothing can be held out."""
         auto = DEFAULTS | {"temperature": 1.0} | (STREAM if stream else {})
         return auto | self._fixed()
 
     def _fixed(self) -> Options:
-        """The options that are given."""
+        """Return the options that are given."""
         given = {name: getattr(self, name) for name in (*CHOSEN, "temperature")}
         return {name: value for name, value in given.items() if value != "auto"}
 
@@ -405,7 +403,7 @@ class TableClassifier(ChoosesTable):
         settings: dict[str, Any] = {
             "n_components": chosen["n_components"],
             "loss": loss,
-            # what is most likely of all cells is so of any of them: NLL needs none hidden
+            # a model fitted to all cells also fits each subset of them: NLL needs none hidden
             "hide": 0.0 if isinstance(loss, NLL) else chosen["hide"],
             "missing": chosen["missing"],
             "covariance": chosen["covariance"],
@@ -438,5 +436,5 @@ class TableClassifier(ChoosesTable):
 
 
 def _answers(y: np.ndarray, named: np.ndarray | None) -> Any:
-    """What is known of the answers, as mixtures take it."""
+    """Return the answers in the form that mixtures take."""
     return y if named is None else _input.Shares(y, named)

@@ -42,7 +42,7 @@ from ._types import Auto, Label, Labels, Table, TransformerMixin, Weights
 from ._words import all_teach, count_pieces
 from .naive_bayes import CountClassifier
 
-_COUNTING = {  # what CountVectorizer does by default
+_COUNTING = {  # the defaults of CountVectorizer
     "ngram_range": (1, 1),
     "analyzer": "word",
     "token_pattern": r"(?u)\b\w\w+\b",
@@ -53,10 +53,10 @@ _COUNTING = {  # what CountVectorizer does by default
     "max_df": 1.0,
     "max_features": None,
 }
-_HEAVY, _HEAVY_HINGE = 3.0, 10.0  # pseudo-counts of all topics, beside the words of the data
-_HEAVIEST = 4.0  # times those of `Dirichlet()`
+_HEAVY, _HEAVY_HINGE = 3.0, 10.0  # pseudo-counts of all topics, relative to the words of the data
+_HEAVIEST = 4.0  # the limit, relative to those of `Dirichlet()`
 _CACHE = 1 << 20  # numbers to work on at a time
-_WARM = 5  # passes of online EM that tell the topics of a class apart before training
+_WARM = 5  # passes of online EM that separate the topics of a class before training
 
 
 @savable
@@ -65,23 +65,23 @@ _WARM = 5  # passes of online EM that tell the topics of a class apart before tr
 class TopicClassifier(TransformerMixin, CountClassifier):
     """One latent Dirichlet allocation per class, trained under NLL, NCLL or hinge.
 
-    A document of a class mixes the `n_topics` topics of that class, each a distribution over words,
-    in proportions of its own, drawn from a flat Dirichlet(alpha). ``p(document | class)`` has no
-    closed form: it is estimated, the same way in training and in prediction, so the gradient of a
-    discriminative loss is approximate.
+    Each class has `n_topics` topics, and each topic is a distribution over words. A document mixes
+    the topics of its class, in proportions drawn from a flat Dirichlet(alpha).
+    ``p(document | class)`` has no closed form. It is estimated in the same way in training and in
+    prediction, so the gradient of a discriminative loss is approximate.
 
     Parameters
     ----------
     n_topics : int, default=2
-        Topics of each class. One topic is `MultinomialNB`.
+        Number of topics of each class. With one topic the model is `MultinomialNB`.
     alpha : float or None, default=None
-        Pseudo-count of each topic in a document. None is ``1 / n_topics``, the paper's.
+        Pseudo-count of each topic in a document. None is ``1 / n_topics``, as in the paper.
     inference : {{"cvb0", "gibbs"}}, default="cvb0"
-        How the topics of a document are found, and with them ``p(document | class)``. "cvb0" is
-        collapsed variational inference, deterministic, and its bound. "gibbs" is the paper's
-        collapsed Gibbs sampler, in which all occurrences of a word share a topic, and an unbiased
-        estimate by importance sampling; its random numbers depend on the document and on
-        `random_state`, not on the place of the row.
+        How to infer the topics of a document and ``p(document | class)``. "cvb0" is collapsed
+        variational inference and its bound; it is deterministic. "gibbs" is the collapsed Gibbs
+        sampler of the paper, in which all occurrences of a word share a topic, with an unbiased
+        estimate by importance sampling. Its random numbers depend on the document and on
+        `random_state`, not on the position of the row.
     n_sweeps : int or None, default=None
         Passes over the words of a document. None is 5 for "cvb0" and 10 for "gibbs".
     text : bool or dict, default=False
@@ -89,10 +89,10 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         scikit-learn's CountVectorizer. New words of a stream join the vocabulary.
     {loss}
     prior : {{"data", "paper"}} or Dirichlet, default="data"
-        Pseudo-counts of each word in each topic. "data" weighs three times as much as the data, ten
-        times under hinge, but no more than four times `Dirichlet()`; under NLL it is one
-        pseudo-count, shared by the topics. "paper" is
-        ``0.1 / n_topics``. The paper's start is ``init="prior"``.
+        Pseudo-counts of each word in each topic. "data" weighs three times as much as the data (ten
+        times under hinge), but at most four times as much as `Dirichlet()`. Under NLL it is one
+        pseudo-count, shared by the topics. "paper" is ``0.1 / n_topics``; the start of the paper is
+        ``init="prior"``.
     {common}
     {unlabelled}
 
@@ -101,7 +101,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
     topics_ : array of shape (n_classes, n_topics, n_features)
         ``p(word | topic, class)``.
     mean_length_ : float
-        Words per training document: what `sample` draws lengths around.
+        Mean number of words per training document; `sample` draws lengths around it.
     {attributes}
 
     Examples
@@ -224,7 +224,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         )
 
     def _auto_average(self, family):
-        return False  # one topic takes over from another at first, and a mean blurs them
+        return False  # topics may swap at first, and an average would blur them
 
     def _plan(self, targets):
         late = self.average == "auto" and not self._is_generative()
@@ -250,7 +250,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         parts = list(batch.targets.parts(batch.weights))
         of_data = self.prior == "data" and prior.alpha is None
         prior = batch.family.complete_prior(prior, batch.rows, parts, float(T))
-        if of_data:  # as heavy as the data, but never too heavy for one document to be heard
+        if of_data:  # as heavy as the data, but never so heavy that a single document has no effect
             times = _HEAVY_HINGE if isinstance(resolve_loss(self.loss), Hinge) else _HEAVY
             words = float(tally.classes.sum()) * typical_length(batch.rows, batch.weights)
             heavy = times * words / max(tally.features.size, 1)
@@ -263,7 +263,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         return [state], tally.classes
 
     def _tell_apart(self, state: Topics, batch: Batch, rng) -> Topics:
-        """Let online EM find the topics of each class, from documents that took one at random."""
+        """Separate the topics of each class by online EM, from documents with random topics."""
         chosen = np.flatnonzero(batch.weights > 0)
         n = float(len(chosen))
         step = power(5.0 / n, n, 1.0)
@@ -278,7 +278,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         return em.state
 
     def _auto_batch(self, batch):
-        """So few that their words, in all topics, stay in the cache."""
+        """Return a batch so small that its words, in all topics, stay in the cache."""
         cells = batch.rows.n_cells / max(batch.rows.n_rows, 1)
         numbers = max(cells, 1.0) * len(batch.classes) * int(self.n_topics)
         few = max(batch.rows.n_rows / 16, 8)
@@ -298,7 +298,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
     @by_partition(lambda model: len(model.classes_) * model.n_topics)
     @reads
     def transform(self, X: Table) -> Any:
-        """Topic proportions: ``p(class | x) E[proportion of the topic | x, class]``.
+        """Return topic proportions: ``p(class | x) E[proportion of the topic | x, class]``.
 
         Returns
         -------
@@ -313,7 +313,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         return (p[:, :, None] * share).reshape(len(p), -1)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the columns of `transform`: class and number of the topic."""
+        """Return the names of the columns of `transform`: class and number of the topic."""
         check_is_fitted(self)
         return np.array(
             [f"{label}_{t}" for label in self.classes_ for t in range(self.n_topics)], dtype=object
@@ -321,7 +321,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
 
     @reads
     def top_words(self, label: Label, topic: int, n: int = 10) -> list[Any]:
-        """The most frequent words of a topic of a class.
+        """Return the most frequent words of a topic of a class.
 
         Parameters
         ----------
@@ -344,7 +344,7 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         return best.tolist() if names is None else [names[j] for j in best]
 
     def _words(self) -> tuple[np.ndarray, Any]:
-        """``ln p(word | class)``, over all topics, and the words."""
+        """Return ``ln p(word | class)``, over all topics, and the words."""
         p, names = self.topics_.mean(axis=1), self._word_names()
         return np.log(p), range(p.shape[1]) if names is None else names
 
@@ -375,5 +375,5 @@ class TopicClassifier(TransformerMixin, CountClassifier):
         return {"class": np.log(self.class_prior_), "word": np.log(self.topics_)}
 
     def to_linear(self) -> NoReturn:
-        """Not to be had: with topics the log-odds are no linear function of the counts."""
+        """Raise an error: with topics the log-odds are not a linear function of the counts."""
         raise OptionError("a model with topics is not linear: see MultinomialNB.to_linear")

@@ -1,4 +1,4 @@
-"""What only a joint can do: fill in cells, draw rows, give distributions, and doubt."""
+"""Methods that need a joint model: impute, sample, distributions, and strangeness."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Answers(Doubts):
-    """Questions to the density of a table."""
+    """Methods of estimators with a density of the rows of a table."""
 
     classes_: np.ndarray
 
@@ -41,7 +41,7 @@ class Answers(Doubts):
         return self
 
     def _layout(self) -> Layout:
-        """What the columns of the model are; those of an array are numbers."""
+        """Return the layout of the columns of the model; the columns of an array are numbers."""
         me: Any = self._joint()
         if hasattr(me, "layout_"):
             return me.layout_
@@ -68,15 +68,15 @@ class Answers(Doubts):
     ) -> Any:
         """Fill in the missing cells of a table from ``p(missing | the other cells, y)``.
 
-        The table comes back as it was, with its types and index. A column that the model does not
-        know stays as it is. So do the missing cells of a column in which training never saw a cell,
-        or a different text in every row. Cells stay within the range that training saw.
+        The result has the types and the index of X. Columns unknown to the model are returned
+        unchanged. Missing cells stay missing if the column had no observed cell in training, or a
+        different text in every row. Imputed cells stay within the range of the training data.
 
         Parameters
         ----------
         X : table as for `fit`
         y : array-like of shape (n_samples,), optional
-            Labels, None or NaN for a row whose label is not known, or sets of labels.
+            Labels, with None or NaN for a row without a label, or sets of labels.
         how : {"mean", "mode", "draw"}, default="mean"
             The mean (of categories, which have none, the most probable one), the most probable
             value, or a random draw. "mode" and "draw" keep whole numbers whole.
@@ -101,7 +101,7 @@ class Answers(Doubts):
         y: Labels = None,
         given: Mapping[Any, Any] | None = None,
     ) -> tuple[Any, np.ndarray]:
-        """Draw rows, as a table like that of the training, and labels from the joint.
+        """Draw rows, as a table like the training table, and labels from the joint.
 
         Parameters
         ----------
@@ -129,18 +129,18 @@ class Answers(Doubts):
     def distribution(
         self, column: Any, given: Mapping[Any, Any] | None = None, y: Labels = None
     ) -> Any:
-        """The distribution of a column given any other cells of its row, and the label.
+        """Return the distribution of a column given other cells of its row, and the label.
 
         Parameters
         ----------
-        column : name of a column; of an array, its place
-        given : dict from column to cell, optional
-        y : label, optional
+        column : name of a column, or its index for an array given : dict from column to cell,
+        optional y : label, optional
 
         Returns
         -------
         dict from level to probability, or `Distribution`
-            The first for categories and flags. The second has `mean`, `std` and ``quantile(q)``.
+            A dict for categories and flags; otherwise an object with `mean`, `std` and
+            ``quantile(q)``.
         """
         j, row = self._place_of(column), self._given(given)
         found = row.layout.columns[j]
@@ -155,7 +155,7 @@ class Answers(Doubts):
         return Distribution(answer, found.kind)
 
     def _given(self, given: Any) -> Encoded:
-        """One row with the given cells, which must be known, and no others."""
+        """Return one row with only the given cells; their columns must be known."""
         known = self._known("given", {} if given is None else given)
         encoded = self._row(known)
         for column, there in zip(encoded.layout.columns, encoded.there()[0], strict=True):
@@ -165,19 +165,19 @@ class Answers(Doubts):
         return encoded
 
     def _known(self, what: str, cells: Any) -> dict[str | int, Any]:
-        """By the names of their columns, cells that are there."""
+        """Return the cells that are not missing, by the names of their columns."""
         named = self._named(what, cells)
         return {name: cell for name, cell in named.items() if _is_there(name, cell)}
 
     def _named(self, what: str, cells: Any) -> dict[str | int, Any]:
-        """A dict, or a row of a frame, by the names of columns as the model has them."""
+        """Return a dict or a row of a frame by the column names of the model."""
         if not hasattr(cells, "items") or hasattr(cells, "columns"):  # a Series has no columns
             raise InputError(f"{what} is a {type(cells).__name__}: give a dict from column to cell")
         columns = self._layout().columns
         return {columns[self._place_of(name)].name: cell for name, cell in cells.items()}
 
     def _row(self, known: dict[str | int, Any]) -> Encoded:
-        """One row with some cells, and no others."""
+        """Return one row with only the given cells."""
         layout = self._layout()
         nothing = {column.name: None for column in layout.columns}
         return Encoded.read(layout.named_by_keys(), [nothing | known])._replace(layout=layout)
@@ -189,14 +189,14 @@ class Answers(Doubts):
         return names.index(plain_name(name))
 
     def _of_class(self, label: Any, n_rows: int = 1) -> np.ndarray | None:
-        """That rows are of a class, (n, K); None if it is not given."""
+        """Return an (n, K) mask that fixes the class of rows; None if no class is given."""
         if label is None:
             return None
         classes = self._joint().classes_
         return np.tile(np.arange(len(classes)) == place_of(classes, label), (n_rows, 1))
 
     def _allowed(self, y: Any, n_rows: int) -> np.ndarray | None:
-        """Which classes each row may have, (n, K)."""
+        """Return which classes each row may have, (n, K)."""
         if y is None:
             return None
         classes = self._joint().classes_
@@ -217,17 +217,17 @@ class Answers(Doubts):
 
     @reads
     def strangeness(self, X: Table, usual: Table | None = None) -> np.ndarray:
-        """How much stranger than usual each cell is, given the other cells of its row.
+        """Return how much stranger than usual each cell is, given the other cells of its row.
 
-        It is ``-ln p(cell | the other cells)``, in nats, minus what that is on average for the
-        column in rows that were held out. The columns with the largest numbers make the row one of
-        the `outliers`.
+        The value is ``-ln p(cell | the other cells)``, in nats, minus the mean of that number for
+        the column in held-out rows. The columns with the largest values make the row one of the
+        `outliers`.
 
         Parameters
         ----------
         X : table
         usual : table, optional
-            Rows that are usual and were not trained on, where `fit` held nothing out.
+            Usual rows that were not used in training. Needed if `fit` held nothing out.
 
         Returns
         -------
@@ -247,7 +247,7 @@ def _is_there(name: Any, cell: Any) -> bool:
 
 
 class DensityAnswers(Answers):
-    """Those of an estimator that has a density beside what it was trained for."""
+    """Methods of estimators with a density beside the predictive model."""
 
     _fitted: Any
 
@@ -264,8 +264,8 @@ class DensityAnswers(Answers):
     @by_partition()
     @reads
     def score_samples(self, X: Table) -> np.ndarray:
-        """``ln p(x)`` of each row: low for rows unlike those of the training.
+        """Return ``ln p(x)`` of each row: low for rows unlike the training data.
 
-        It is that of `density_`, or of the model that classifies where there is none.
+        The density is `density_`, or the classifying model if there is no `density_`.
         """
         return self._joint().score_samples(X)

@@ -1,4 +1,4 @@
-"""What to ask next: the missing cell of a row from which the most is to be learnt of its class."""
+"""Choose what to ask next: the missing cell of a row that tells most about its class."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from ._tables import Encoded
 from ._threads import reads
 from ._types import Table
 
-_LEVELS = 32  # of a column, the most probable ones
+_LEVELS = 32  # the most probable levels of a column
 _QUANTILES = 9  # of a column of numbers
 
 
 class Asks(Answers):
-    """Questions for more cells."""
+    """Methods that choose which missing cell to ask for."""
 
     def _rows_of(self, known: list[dict[str | int, Any]]) -> Any:
-        """Rows of some cells, as `predict_log_proba` takes them."""
+        """Return rows with the known cells, in the form that `predict_log_proba` takes."""
         return Encoded.read(self._layout().named_by_keys(), known)
 
     def _share_seen(self, j: int) -> float:
-        """The share of rows of the training that had a cell of a column, as far as is known."""
+        """Return the share of training rows that have a cell in a column, if it is known."""
         return 1.0
 
     @reads
     def next_cell(self, row: Table, costs: Any = None) -> Any:
-        """The missing cell that is expected to tell most of the class, by its cost.
+        """Return the missing cell that is expected to tell most about the class, per cost.
 
         Ask for it, add it to the row, and go on until the model is sure.
 
         Parameters
         ----------
         row : dict from column to cell
-            What is known. It may be empty.
+            The known cells. It may be empty.
         costs : dict from column to float, optional
-            What it costs to ask for a cell, 1 unless it is given. A column of infinite cost is not
-            asked for; so is one whose cell nobody knows.
+            The cost of asking for a cell, by default 1. Columns of infinite cost are never asked
+            for: use this if a cell cannot be known.
 
         Returns
         -------
         name of a column
-            None where nothing more is to be learnt.
+            None if no further cell helps.
         """
         gains = self.expected_gains(row)
         given = self._named("costs", {} if costs is None else costs)
@@ -60,10 +60,10 @@ class Asks(Answers):
 
     @reads
     def expected_gains(self, row: Table) -> dict[str | int, float]:
-        """What it is expected to tell of the class to ask for each missing cell of a row, in nats.
+        """Return the expected information of each missing cell of a row about the class, in nats.
 
-        It is the information between the cell and the class, given the cells that are there, times
-        the share of rows of the training that had such a cell.
+        It is the mutual information of the cell and the class, given the known cells, times the
+        share of training rows that had a cell in this column.
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class Asks(Answers):
 
 
 def _values(answer: OfColumn) -> tuple[np.ndarray, np.ndarray]:
-    """Codes or numbers that stand for a distribution, and how probable each is."""
+    """Return codes or numbers that represent a distribution, and their probabilities."""
     if isinstance(answer, OfLevels):
         best = np.argsort(-answer.p[0], kind="stable")[:_LEVELS]
         return best, answer.p[0, best]

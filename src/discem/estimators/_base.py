@@ -1,7 +1,7 @@
-"""What every estimator does to be fitted: check, start, train.
+"""The base of the classifiers: check the data, start the model, train it.
 
-`_batch` has how its rows are read, `_streams` how it learns more of them, `_kept` what goes to a
-file, `_joint` what is asked of it then.
+`_batch` reads rows, `_streams` learns further rows, `_kept` validates the fitted state, and
+`_joint` has the methods of a fitted model.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ from ._types import (
 )
 
 PROJECTIONS: dict[str, Any] = {"interior": Interior(), "check": Check()}
-_HELD_OUT = 0.1  # of the labelled rows, to stop by
-AUTO_DAMPING = 0.05  # of automatic steps, which are large at first and become small
+_HELD_OUT = 0.1  # of the labelled rows, for early stopping
+AUTO_DAMPING = 0.05  # of automatic steps, which are large at first and shrink
 _STEPS, _LARGEST_BATCH = 256, 256  # of an epoch on workers, and the rows of one
-AUTO_CAUTION = 2.0  # of automatic steps, which know nothing of rare classes
+AUTO_CAUTION = 2.0  # of automatic steps, which ignore how rare a class is
 
 
 @with_options
@@ -91,13 +91,14 @@ class GenerativeClassifier(Kept, BaseEstimator):
     # --- what an estimator says of itself ---------------------------------------------------------
 
     _mixed = False  # whether factors are those of components within classes
-    # attributes that not every input gives
+    # attributes that only some inputs set
     _of_input: ClassVar[tuple[str, ...]] = ("feature_names_in_",)
 
     def _read(self, X, family: Family, fresh: bool, grows: bool = False) -> tuple[Any, dict]:
-        """X as a matrix that the family can take, and the fitted attributes it determines.
+        """Return X as a matrix that the family accepts, and the fitted attributes it determines.
 
-        `fresh` says that there is no model yet, `grows` that X may have more columns than it has.
+        `fresh` says that there is no model yet, `grows` that X may have more columns than the
+        model.
         """
         if layout_of(X) is not None:  # of a model of arrays, whose columns are asked for by name
             return X.cells.numbers, {}
@@ -107,17 +108,17 @@ class GenerativeClassifier(Kept, BaseEstimator):
         return family.view(X)
 
     def _resolve_prior(self, family: Family, n_features: Any) -> tuple[Any, float]:
-        """The prior of the features, and the pseudo-count of each class."""
+        """Return the prior of the features, and the pseudo-count of each class."""
         return family.resolve_prior(self.prior, self._is_generative(), n_features, self._mixed)
 
     def _auto_unlabelled(self, family: Family, ratio: float) -> float:
-        """The weight of an unlabelled row, of which there are `ratio` for each labelled one."""
+        """Return the weight of an unlabelled row; there are `ratio` of them per labelled row."""
         return family.auto_unlabelled(self._is_generative(), ratio)
 
     def _begin(
         self, batch: Batch, average: bool, stream: bool, rng
     ) -> tuple[list[Any], np.ndarray]:
-        """States to begin with, of which the best is taken, and the weight of each class."""
+        """Return initial states, of which the best is used, and the weight of each class."""
         d, K = batch.found["n_features_in_"], len(batch.classes)
         tally = batch.collect(d, K)
         prior, alpha = self._resolve_prior(batch.family, d)
@@ -130,7 +131,7 @@ class GenerativeClassifier(Kept, BaseEstimator):
         return states, tally.classes
 
     def _inits(self, family: Family) -> tuple[str, ...]:
-        """Where training may begin."""
+        """Return the names of the possible starts of training."""
         loss = self._known_loss()
         as_given = _mostly_generative(loss) or isinstance(self._resolve_projection(loss), Check)
         return (self.init,) if as_given or self.init != "generative" else family.starts
@@ -139,7 +140,7 @@ class GenerativeClassifier(Kept, BaseEstimator):
         return family.auto_average(self._is_generative())
 
     def _auto_step(self, family: Family, n: float, state: Any) -> Schedule:
-        """Steps that need no tuning, for n rows of the usual weight."""
+        """Return steps that need no tuning, for n rows of the usual weight."""
         loss = self._known_loss()
         generative = _mostly_generative(loss)
         step = self._family_step(family, n, state, generative)
@@ -151,7 +152,7 @@ class GenerativeClassifier(Kept, BaseEstimator):
         return family.auto_step(generative, n, state.features, self._mixed)
 
     def _finish(self, batch: Batch, rng) -> None:
-        """Add what cannot be learnt row by row."""
+        """Compute what cannot be learnt row by row."""
 
     # --- training ---------------------------------------------------------------------------------
 
@@ -165,7 +166,7 @@ class GenerativeClassifier(Kept, BaseEstimator):
         X : array-like or data frame of shape (n_samples, n_features)
             With `engine`, also a collection of dask; then `y` and `sample_weight` may be, too.
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
-            Labels, with None, NaN or NaT for an unlabelled row, which is learnt through its NLL. A
+            Labels, with None, NaN or NaT for an unlabelled row, which is learnt by its NLL. A
             matrix gives label sets (booleans) or soft labels (shares that sum to 1); the classes
             are then 0, 1, ...
         sample_weight : array-like of shape (n_samples,), optional
@@ -174,9 +175,8 @@ class GenerativeClassifier(Kept, BaseEstimator):
         Returns
         -------
         self
-            Also when interrupted: after Ctrl-C the fitted attributes are those of the training done
-            so far, and KeyboardInterrupt goes on. Where data or options are refused, all is as it
-            was.
+            After Ctrl-C the fitted attributes are those of the training done so far, and
+            KeyboardInterrupt is raised. If data or options are invalid, the model stays unchanged.
         """
         self._check_options()
         batch = self._read_rows(rows_of(X, y, sample_weight))
@@ -203,12 +203,12 @@ class GenerativeClassifier(Kept, BaseEstimator):
         return self
 
     def _read_rows(self, rows: Any) -> Batch:
-        """The rows of a fit, which may be on workers: then the batch is a sample of them."""
+        """Read the rows of a fit; for rows on workers, the batch is a sample of them."""
         return rows.batch(self)
 
     @contextmanager
     def _run_by(self, batch: Batch, data: Data, rows, unit: float) -> Iterator[Shards | None]:
-        """Let the workers that have the rows learn, if there are any."""
+        """Train on workers within a `with`, if the rows are on workers."""
         if batch.whole is None:
             yield None
             return
@@ -246,7 +246,7 @@ class GenerativeClassifier(Kept, BaseEstimator):
         return isinstance(self._known_loss(), NLL)
 
     def _split(self, batch: Batch, rng) -> tuple[np.ndarray, np.ndarray]:
-        """Rows to train on, and those held out: a share of each class, of labelled rows."""
+        """Return rows to train on and held-out rows: a share of each class, of labelled rows."""
         held = np.zeros(0, dtype=np.int64)
         if self.early_stopping:
             targets, weights = batch.targets, batch.weights
@@ -266,7 +266,7 @@ class GenerativeClassifier(Kept, BaseEstimator):
     def _start(
         self, batch: Batch, unit: float, rng, stream: bool = False, whole: bool = False
     ) -> None:
-        """Begin training. What was learnt before is gone only when all that can fail has not."""
+        """Start training. An earlier model is replaced only after all steps that can fail."""
         loss, family = self._known_loss(), batch.family
         total = batch.total
         average = self._auto_average(family) if self.average == "auto" else self.average
@@ -278,7 +278,7 @@ class GenerativeClassifier(Kept, BaseEstimator):
             step = step.schedule
         projection = self._resolve_projection(loss)
         size, engine = self.batch_size, with_jobs(Sequential(), self.n_jobs, self.device)
-        if size == "auto":  # where a schedule is given, the paper's algorithm is meant
+        if size == "auto":  # with a given schedule, the algorithm of the paper is meant
             of_rows = of_rows and not isinstance(projection, Check)
             size = self._auto_batch(batch) if of_rows else 1
             if of_rows and not family.whole:  # others begin with few, see `_grows`
@@ -302,22 +302,22 @@ class GenerativeClassifier(Kept, BaseEstimator):
         self._runs = None
 
     def _steps_by_row(self) -> bool:
-        """Whether steps are those of single rows, of which a batch takes the sum."""
+        """Return whether steps are those of single rows; a batch takes their sum."""
         return self.step == "auto" or isinstance(self.step, by_row)
 
     def _auto_batch(self, batch: Batch) -> int:
-        """Rows per step; more of very many rows on workers, for a step takes time of its own."""
+        """Return the rows per step; larger for many rows on workers, where each step has a cost."""
         size = batch.family.auto_batch(batch.rows, len(batch.classes))
         if batch.whole is None or not batch.family.whole:
             return size
         return max(size, min(batch.n_given // _STEPS, _LARGEST_BATCH))
 
     def _grows(self) -> bool:
-        """Whether batches of a stream become larger, when many rows have been seen."""
+        """Return whether the batches of a stream grow after many rows."""
         return self.batch_size == "auto" and self._known_family().whole
 
     def _takes_whole(self, batch: Batch) -> bool:
-        """Whether training takes steps of all rows at once, with a line search: rows are few."""
+        """Return whether training takes steps of all rows with a line search, for small data."""
         ours = self.step == "auto" and self.batch_size == "auto" and self.average == "auto"
         if not ours or isinstance(self._resolve_projection(self._known_loss()), Check):
             return False
@@ -327,7 +327,7 @@ class GenerativeClassifier(Kept, BaseEstimator):
         return ClassPrior(alpha, family.keeps_mass(prior), family.lifts_to_prior)
 
     def _spread(self, weight: float) -> float:
-        """What the prior is spread over: the weight of all observations, one at least."""
+        """Return the number of rows that share the prior: the total weight, at least one."""
         return max(weight, 1.0)
 
     def _resolve_projection(self, loss, caution: float = AUTO_CAUTION) -> Any:
@@ -361,7 +361,7 @@ class GenerativeClassifier(Kept, BaseEstimator):
             return self.callback(self, record) is True
 
     def _solved(self, targets: Targets) -> bool:
-        """Whether the start is the optimum already, so that one pass to measure it is enough."""
+        """Return whether the start is already the optimum; one pass then measures it."""
         if not self._is_generative() or self.init != "generative" or self.step != "auto":
             return False
         certain = (targets.codes >= 0) | (targets.codes == SHARED)
@@ -371,5 +371,5 @@ class GenerativeClassifier(Kept, BaseEstimator):
 
 
 def _mostly_generative(loss: Any) -> bool:
-    """Whether the joint likelihood is most of what training makes large."""
+    """Return whether the joint likelihood is the main part of the objective."""
     return isinstance(loss, NLL) or (isinstance(loss, Blend) and loss.kappa >= 1.0)

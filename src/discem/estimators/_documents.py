@@ -1,4 +1,4 @@
-"""What a fitted model of documents answers."""
+"""Methods of a fitted model of documents."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from ._threads import reads, writes
 from ._types import Label, Labels, RandomState, Table, Weights
 from .naive_bayes import MultinomialNB
 
-_LONGEST = 1e6  # documents that are drawn, in words
+_LONGEST = 1e6  # the largest number of words in a drawn document
 
 
 def _silent(rows) -> np.ndarray:
-    """Which documents have no word that counts."""
+    """Return which documents have no word with a weight."""
     return np.flatnonzero(rows.indptr[1:] == rows.indptr[:-1])
 
 
 def _are_texts(document, vocabulary: dict[str, int]) -> bool:
-    """Whether a list is one of documents, not that of the words of a document."""
+    """Return whether a list holds documents, rather than the words of one document."""
     words = any(word in vocabulary or len(word.split()) < 2 for word in document)
     return len(document) > 0 and not words
 
@@ -43,20 +43,20 @@ def _are_texts(document, vocabulary: dict[str, int]) -> bool:
 @savable
 @dataclass
 class Fitted:
-    """All that fitting makes of a `TextClassifier`: the old one is replaced, or it stays."""
+    """The fitted state of a `TextClassifier`; a fit replaces it as a whole or not at all."""
 
     bag: Bag
     chosen: dict[str, Any]
     choice: Choice = field(default_factory=Choice)
-    progress: np.ndarray = field(default_factory=lambda: np.zeros(3))  # of a stream
+    progress: np.ndarray = field(default_factory=lambda: np.zeros(3))  # sums of a stream
     model: MultinomialNB | None = None
     roles: dict[str, str] = field(default_factory=dict)
     files: dict[str, Seen] = field(default_factory=dict)  # that a command read as a stream
-    meaning: Meaning | None = None  # of vectors, where they are of use
+    meaning: Meaning | None = None  # the block of vectors, if it is used
 
     def warm(self, temperature: float, before: float | None) -> None:
-        """Take another temperature, of words whose best one was another `before`."""
-        if self.meaning is not None and before is not None:  # words speak louder or lower now
+        """Set another temperature of words, and adapt the weight of vectors to it."""
+        if self.meaning is not None and before is not None:  # words now weigh more or less
             ratio = temperature / before
             temperature = self.chosen["temperature"] * ratio
             self.meaning.weight /= ratio
@@ -69,7 +69,7 @@ class Fitted:
 
 
 class DocumentModel(ClassifierPreset):
-    """A model of the weighted words of documents: predictions, and questions to it."""
+    """A model of the weighted words of documents: predictions and explanations."""
 
     _fitted: Fitted
     length: Any
@@ -84,7 +84,7 @@ class DocumentModel(ClassifierPreset):
         return self.bag_.weigh(counts, self.chosen_["weighting"], self.length)
 
     def _documents(self, X) -> list[Any]:
-        """The documents that a fitted model is asked about."""
+        """Check the documents that a fitted model predicts."""
         if not self.__sklearn_is_fitted__():  # which is quick
             check_is_fitted(self)
         return as_documents(X)
@@ -95,20 +95,20 @@ class DocumentModel(ClassifierPreset):
         return self._weigh(self.bag_.count(documents))
 
     def _said(self, X, vectors: np.ndarray | None = None) -> Any:
-        """What vectors of documents add to ``ln p(y, words)``, without that of the classes."""
+        """Return what the vectors of documents add to ``ln p(y, words)``, without p(y)."""
         meaning = self._fitted.meaning
         if meaning is None:
             return 0.0
         return meaning.said(self._vectors(X) if vectors is None else vectors)
 
     def _vectors(self, X) -> np.ndarray:
-        """The vectors of documents, by the encoder that the model was trained with."""
+        """Return the vectors of documents, by the encoder that was used in training."""
         meaning: Any = self._fitted.meaning
         meaning.check_encoder(self.encoder)
         return vectors_of(self.encoder, as_documents(X), self.verbose)
 
     def _vectors_to_learn(self, fitted: Fitted, documents: list[Any]) -> np.ndarray | None:
-        """Those of the next documents of a stream, which has a block of vectors from its start."""
+        """Return the vectors of the next documents of a stream that started with vectors."""
         if fitted.model is not None:
             return None if fitted.meaning is None else self._vectors(documents)
         if self.encoder is None:
@@ -121,13 +121,13 @@ class DocumentModel(ClassifierPreset):
         return [] if self._fitted.meaning is None else [self._fitted.meaning]
 
     def _start(self) -> Any:
-        """What the block of vectors adds for each class, whatever the document."""
+        """Return what the block of vectors adds to each class, regardless of the document."""
         return 0.0 if self._fitted.meaning is None else self._fitted.meaning.start
 
     def _tempered(self, X, vectors: np.ndarray | None = None) -> np.ndarray:
         """``ln p(y | document)``, (n, n_classes), up to what is the same for all classes.
 
-        A document without words has the frequencies of the classes, and its vector, to speak.
+        A document without words gets the frequencies of the classes, plus the score of its vector.
         """
         X = self._documents(X)
         rows = self._rows(X)
@@ -137,9 +137,9 @@ class DocumentModel(ClassifierPreset):
         return scores + model.temperature_ * self._said(X, vectors)
 
     def _foreseen(self, documents, vectors, y, weights) -> tuple[float, float] | None:
-        """Accuracy and log-loss of documents that are not learnt yet.
+        """Return accuracy and log-loss of documents before they are learnt.
 
-        A class that the model does not know is one guess more.
+        For a class unknown to the model, the probability is that of one more class at random.
         """
         codes = _input.encode(y, self.classes_).codes
         weights = np.where(_input.missing_labels(y), 0.0, weights)
@@ -155,7 +155,7 @@ class DocumentModel(ClassifierPreset):
     @by_partition(dtype=lambda model: model.classes_.dtype)
     @reads
     def predict(self, X: Table, reject: float | None = None, usual: Any = None) -> np.ndarray:
-        """The most probable class of each document, or None; see `MultinomialNB.predict`."""
+        """Return the most probable class of each document, or None; see `MultinomialNB.predict`."""
         X = self._documents(X)
         best = self._tempered(X).argmax(axis=1)
         return self._or_none(self.classes_[best], X, reject, usual)
@@ -163,26 +163,25 @@ class DocumentModel(ClassifierPreset):
     @by_partition(n_classes)
     @reads
     def predict_proba(self, X: Table) -> np.ndarray:
-        """``p(y | document)`` of every class, as (n_documents, n_classes).
+        """Return ``p(y | document)`` of every class, as (n_documents, n_classes).
 
-        A document without a single word that the model knows says nothing, unless its vector does:
-        its classes are as probable as they were frequent in training (or as `set_class_prior` says
-        that they are).
+        A document without any known word (and without a vector) gets the class frequencies of the
+        training data, or those of `set_class_prior`.
         """
         return np.exp(self.predict_log_proba(X))
 
     @by_partition(n_classes)
     @reads
     def predict_log_proba(self, X: Table) -> np.ndarray:
-        """``ln p(y | document)`` of every class; see `predict_proba`."""
+        """Return ``ln p(y | document)`` of every class; see `predict_proba`."""
         return normalized(self._tempered(X))
 
     @by_partition(n_classes)
     @reads
     def predict_joint_log_proba(self, X: Table) -> np.ndarray:
-        """``ln p(y, document)`` of every class, of the weighted words.
+        """Return ``ln p(y, document)`` of every class, for the weighted words.
 
-        Vectors add to it what tells classes apart, not their own density.
+        Vectors only add what separates the classes, not their own density.
         """
         X = self._documents(X)
         found = self.model_.predict_joint_log_proba(self._rows(X))
@@ -191,7 +190,7 @@ class DocumentModel(ClassifierPreset):
     @by_partition()
     @reads
     def score_samples(self, X: Table) -> np.ndarray:
-        """``ln p(words)`` of each document: low for those unlike the documents of the training."""
+        """Return ``ln p(words)`` of each document: low for documents unlike the training data."""
         rows = self._rows(X)
         return self.model_.score_samples(rows)
 
@@ -199,7 +198,7 @@ class DocumentModel(ClassifierPreset):
 
     @writes
     def calibrate(self, X: Table, y: Labels, sample_weight: Weights = None) -> Self:
-        """Choose `temperature_` by documents that were not trained on; predictions stay."""
+        """Choose `temperature_` on documents not used in training; predicted classes stay."""
         X = self._documents(X)
         scores = self.model_._scores(self._rows(X)) + self._start() + self._said(X)
         self.model_._calibrate(scores, y, sample_weight)
@@ -207,7 +206,7 @@ class DocumentModel(ClassifierPreset):
 
     @reads
     def to_linear(self) -> LinearForm:
-        """The same classifier as a linear function of the weighted words, and of vectors.
+        """Return the same classifier as a linear function of the weighted words, and of vectors.
 
         Returns
         -------
@@ -226,9 +225,9 @@ class DocumentModel(ClassifierPreset):
 
     @reads
     def explain(self, document: str | list[str]) -> Explanation:
-        """The exact contribution of each word of a document to the score of each class.
+        """Return the exact contribution of each word of a document to the score of each class.
 
-        With an encoder the last part is that of the document's vector, "(meaning)".
+        With an encoder the last part, "(meaning)", is the contribution of the vector.
 
         Parameters
         ----------
@@ -256,16 +255,16 @@ class DocumentModel(ClassifierPreset):
 
     @reads
     def top_words(self, label: Label, n: int = 20) -> list[tuple[str, float]]:
-        """The words that speak most for a class, with what each adds to its score.
+        """Return the words that speak most for a class, with the score of each.
 
-        The score of a word is what the average occurrence of it adds to the score of the class,
-        beyond what it adds to the average class, times how often the class uses the word.
+        The score of a word is what one occurrence adds to the score of the class, beyond what it
+        adds to the average class, times the frequency of the word in the class.
 
         Parameters
         ----------
         label : a class
         n : int
-            How many.
+            Number of words.
 
         Returns
         -------
@@ -275,7 +274,7 @@ class DocumentModel(ClassifierPreset):
         return telling_words(self, n, [place_of(self.classes_, label)])[0]
 
     def _words(self) -> tuple[np.ndarray, list[str]]:
-        """``ln p(word | class)``, (K, words), and the words."""
+        """Return ``ln p(word | class)``, (K, words), and the words."""
         if self.n_features is not None:
             raise OptionError("n_features: words that are hashed keep no names; explain() has them")
         return self.model_.feature_log_prob_, list(self.vocabulary_)

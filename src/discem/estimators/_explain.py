@@ -1,4 +1,4 @@
-"""Why a row gets its probabilities: the exact parts of its score."""
+"""Explain predictions: the exact parts of the score of a row."""
 
 from __future__ import annotations
 
@@ -22,40 +22,39 @@ from ._threads import reads
 from ._types import Label
 from ._views import html_of, text_of
 
-_AT_ONCE = 256  # columns: of 10 000, a row for each would be much memory
-_ROWS = 8192  # to score at a time
+_AT_ONCE = 256  # columns, to bound memory: 10 000 columns would need as many rows
+_ROWS = 8192  # rows to score at a time
 
 
 class Explanation(NamedTuple):
-    """Why a document or a row gets its probabilities: the exact parts of its score.
+    """Explain the probabilities of a document or a row by the exact parts of its score.
 
-    ``scores = intercept + contributions.sum(axis=0)``, and ``softmax(scores)`` are the
-    probabilities that the classifier predicts. What a word or column adds to all classes alike is
-    left out, so it says how much more it speaks for a class than for the average one. Printed, an
-    explanation lists what speaks most for and against the most probable class; notebooks show it
-    as bars.
+    ``scores = intercept + contributions.sum(axis=0)``, and ``softmax(scores)`` are the predicted
+    probabilities. Contributions are relative to the average class: what a word or column adds to
+    all classes alike is left out. When printed, an explanation lists what speaks most for and
+    against the most probable class. Notebooks show it as bars.
     """
 
     classes: np.ndarray
     names: list  # of columns, or words
     contributions: np.ndarray  # (words or columns, classes)
     intercept: np.ndarray  # (classes,)
-    words_of: Any = None  # from a text column to an explanation of its part
+    words_of: Any = None  # function from a text column to the explanation of its part
 
     def text(self, column: Any) -> Explanation:
-        """What each word of a text column adds; with the intercept it is the part of the column."""
+        """Return what each word of a text column adds; with the intercept, the column's part."""
         if self.words_of is None:
             raise InputError("there are no text columns")
         return self.words_of(column)
 
     @property
     def columns(self) -> list:
-        """The names of the columns, where a row of a table is explained."""
+        """The names of the columns, for a row of a table."""
         return self.names
 
     @property
     def words(self) -> list:
-        """The words, where a document is explained."""
+        """The words, for a document."""
         return self.names
 
     @property
@@ -63,9 +62,9 @@ class Explanation(NamedTuple):
         return self.intercept + self.contributions.sum(axis=0)
 
     def against(self, label: Label = None, other: Label = None) -> list[tuple[Any, float]]:
-        """What each word or column adds to the log-odds of `label` against `other`, largest first.
+        """Return contributions to the log-odds of `label` against `other`, largest first.
 
-        By default the most probable class stands against the most probable one besides it.
+        By default, compare the most probable class with the second most probable one.
         """
         one, two = self._places(label, other)
         parts = self.contributions[:, one] - self.contributions[:, two]
@@ -83,7 +82,7 @@ class Explanation(NamedTuple):
         return self._shown_by(html_of)
 
     def _shown_by(self, show: Callable[[str, list, float], str]) -> str | None:
-        """The most probable class against the next one; nothing if there is no other."""
+        """Return a line for the most probable class against the next; None if there is only one."""
         if len(self.classes) < 2:
             return None
         one, two = self._places(None, None)
@@ -96,7 +95,7 @@ class Explanation(NamedTuple):
 
 @savable
 class Importance(NamedTuple):
-    """How much a column matters: what it adds to log-odds, be it for or against."""
+    """The importance of a column: the size of its contributions to log-odds, for or against."""
 
     column: Any
     mean: float  # of absolute values, over rows
@@ -104,7 +103,7 @@ class Importance(NamedTuple):
 
 
 class Explanations(Sequence):
-    """Why many rows get their probabilities; an `Explanation` of each, by its place.
+    """Explanations of many rows. Indexing returns the `Explanation` of one row.
 
     Parameters
     ----------
@@ -117,7 +116,7 @@ class Explanations(Sequence):
     def __init__(self, classes, columns, contributions, intercepts):
         self.classes, self.columns = classes, columns
         self.contributions, self.intercepts = contributions, intercepts
-        self._like: tuple[str, Any] = "pandas", None  # what the rows were, and their index
+        self._like: tuple[str, Any] = "pandas", None  # library of the rows, and their index
         self.words_of: list[Any] = [None] * len(contributions)  # by row, see `Explanation`
 
     def __len__(self) -> int:
@@ -140,15 +139,15 @@ class Explanations(Sequence):
         return self.intercepts + self.contributions.sum(axis=1)
 
     def to_frame(self, label=None, other=None):
-        """What each column adds to the log-odds of `label` against `other`, a row each.
+        """Return the contributions to the log-odds of `label` against `other`, one line per row.
 
-        By default each row has the classes that are most probable for it. "start" is what it
-        begins with; it and all columns add up to "log_odds".
+        By default each row compares its two most probable classes. "start" is the value without any
+        column; "start" and all columns add up to "log_odds".
 
         Returns
         -------
         table of the library of X
-            Of an array, an array: "log_odds", "start", and the columns.
+            For an array X, an array with "log_odds", "start", and the columns.
         """
         one, two = _pair(self.classes, self.scores, label, other)
         rows, odds = np.arange(len(self)), self._log_odds(one, two)
@@ -164,7 +163,7 @@ class Explanations(Sequence):
         return frame if index is None else frame.set_axis(index, axis=0)
 
     def importances(self) -> list[Importance]:
-        """How much each column matters in these rows, most first.
+        """Return the importance of each column in these rows, largest first.
 
         It is the mean of the absolute values of `to_frame`, and their standard deviation.
         """
@@ -187,7 +186,7 @@ class Explanations(Sequence):
 def _pair(
     classes: np.ndarray, scores: np.ndarray, label: Any, other: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Two classes of each row, by place: those that are given, or else the most probable ones."""
+    """Return the indices of two classes per row: the given ones, or the most probable ones."""
     if len(classes) < 2:
         raise InputError("there is a single class: nothing to set it against")
     rest, rows = scores.copy(), np.arange(len(scores))
@@ -202,10 +201,10 @@ def _pair(
 
 
 def telling_words(model: Any, n: int, places: Iterable[int]) -> list[list[tuple[Any, float]]]:
-    """For each of some classes, by place, the words that speak most for it, and how much.
+    """Return, for each given class, the words that speak most for it, and their scores.
 
-    It is what the average occurrence of a word adds to the score of the class, beyond what it adds
-    to the average class, times how often the class uses the word.
+    The score of a word is what one occurrence adds to the score of the class, beyond what it adds
+    to the average class, times the frequency of the word in the class.
     """
     check_is_fitted(model)
     log_p, names = model._words()
@@ -220,11 +219,11 @@ def telling_words(model: Any, n: int, places: Iterable[int]) -> list[list[tuple[
 def contributions(
     model: Any, rows: Any, alone: Callable[[Any, np.ndarray], Any], n_columns: int
 ) -> np.ndarray:
-    """What each column adds to ``ln p(y, x)`` of rows, (n, columns, classes), exactly.
+    """Return what each column adds to ``ln p(y, x)`` of rows, (n, columns, classes), exactly.
 
-    `alone` gives rows once for each of some columns, all other cells missing, and once without any
-    cell. Of a mixture it is what the column adds to each component, weighed by the responsibilities
-    of the components within the class for the whole row.
+    `alone` gives the rows once for each of some columns, with all other cells missing, and once
+    without any cell. For a mixture, the contributions to components are averaged, weighted by the
+    responsibilities of the components within the class for the whole row.
     """
     found = [np.empty((0, n_columns, len(model.first) - 1))]
     at_once = max(_ROWS // min(n_columns, _AT_ONCE), 1)
@@ -247,24 +246,24 @@ def contributions(
 
 
 class ExplainsRows:
-    """Estimators of rows whose cells may be missing: each column has its own part in the score."""
+    """Estimators for rows with missing cells: each column has its own part in the score."""
 
     @reads
     def explain(self, X: Table) -> Explanation | Explanations:
-        """What each column adds to the score of each class, exactly; see `Explanation`.
+        """Return what each column adds to the score of each class, exactly; see `Explanation`.
 
-        A missing cell adds nothing, unless it is informative that it is missing. Of a mixture, a
-        column adds what it adds to each component, weighed by the responsibilities of the
-        components for the whole row.
+        A missing cell adds nothing, unless missing cells are informative. For a mixture, the
+        contributions to components are averaged, weighted by their responsibilities for the whole
+        row.
 
         Parameters
         ----------
         X : table, array, array-like of shape (n_features,), or dict
-            One row, or many.
+            One row, or several.
 
         Returns
         -------
-        Explanation, or Explanations of more than one row
+        Explanation for one row, Explanations for several
         """
         check_is_fitted(self)
         X = as_rows(X)
@@ -282,7 +281,7 @@ class ExplainsRows:
         return Explanations(me.classes_, names, parts, scores - parts.sum(axis=1))
 
     def _single_columns(self, rows: Any) -> tuple[list, Callable[[Any, np.ndarray], Any]]:
-        """The names of the columns, and `alone` of `contributions`."""
+        """Return the names of the columns, and the function `alone` for `contributions`."""
         me: Any = self
         family = me.learner_.state.family
         if not family.accepts.missing:
@@ -298,7 +297,7 @@ class ExplainsRows:
 
 
 def as_rows(X: Any) -> Any:
-    """A table, of what may be a single row."""
+    """Return a table; a single row becomes a table of one row."""
     if isinstance(X, dict):
         return [X]
     if isinstance(X, Table) or has_names(X):

@@ -1,10 +1,10 @@
-"""Model files: what a model is made of, by name, in a container that cannot run code.
+"""Model files: the parts of a model, by name, in a container that cannot run code.
 
-A model becomes a tree of plain data: numbers, texts, lists, places of arrays, and for everything
-else the name of its kind and of its fields, see `discem._kinds`. The tree, as JSON, and the arrays
-go into a `discem.io.container`. Reading it, only kinds that are registered are built, from their
-own fields; a field that the file lacks has its default. What was built then says whether it hangs
-together (`_check_fitted` of the estimator, which asks its parts), for a file may hold anything.
+A model becomes a tree of plain data: numbers, texts, lists and references to arrays. Other objects
+are stored as the name of their kind and their fields, see `discem._kinds`. The tree, as JSON, and
+the arrays go into a `discem.io.container`. A reader only builds registered kinds, from their own
+fields; a field missing in the file gets its default. Since a file may hold anything, the parts are
+then validated together (`_check_fitted` of the estimator, which validates its parts).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from ._types import BaseEstimator
 
 _FORMAT = 3  # 1 was that of 0.1; 2, before 0.2, had records of compiled code
 _GONE = {"family", "n_iter_no_change", "rescore", "shuffle", "total_samples", "unlabelled_weight"}
-_GONE |= {"validation_fraction", "warm_start"}  # options that there were once
+_GONE |= {"validation_fraction", "warm_start"}  # options of earlier versions
 _KIND, _FIELDS, _ARRAY = "kind", "fields", "array"
 _RANDOM_KEYS = 624  # of the Mersenne twister
 _DEEPEST = 100  # levels of a tree; a model has a dozen
@@ -43,7 +43,7 @@ _LABELS = (bytes, date, timedelta, np.datetime64, np.timedelta64, Decimal, Fract
 
 
 def save(model: Any, path) -> None:
-    """Write a model; the file appears whole or not at all, and its bytes tell nothing but it."""
+    """Write a model; the file appears whole or not at all, and depends on the model alone."""
     path = Path(path)
     arrays: list[np.ndarray] = []
     why = f"{path}: not written, for it could not be read again"
@@ -65,18 +65,18 @@ def save(model: Any, path) -> None:
 def load(path, encoder: Any = None) -> Any:
     """Read a model written by `save`.
 
-    Only kinds of this library, and those registered with it, are built: a file that holds anything
-    else is refused, and so is one whose parts do not fit each other. Memory is taken in proportion
-    to the length of the file.
+    Only kinds of this library, and those registered with it, are built. A file with anything else,
+    or with parts that do not fit each other, is an error. Memory use is proportional to the length
+    of the file.
 
     Parameters
     ----------
     path : path
         A regular file.
     encoder : optional
-        What makes the vectors of texts, where a `TextClassifier` or a `TableClassifier` was trained
-        with an encoder: files have its name and version, not the encoder. It is refused if it makes
-        other vectors.
+        The encoder of texts, if a `TextClassifier` or a `TableClassifier` was trained with one:
+        files hold its name and version, not the encoder. An encoder that makes other vectors is an
+        error.
 
     Returns
     -------
@@ -85,9 +85,9 @@ def load(path, encoder: Any = None) -> Any:
     Raises
     ------
     ModelFileError
-        If it is not a model that this version can have written; the message is one line.
+        If the file is not a model that this version can read; the message is one line.
     OSError
-        If it cannot be read.
+        If the file cannot be read.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def _read(container: Container) -> Any:
 
 
 def _one_line(error: Exception) -> str:
-    """What an error says; a hostile file may have had its say in it."""
+    """Return the message of an error in one line, cleaned, as a hostile file may be part of it."""
     line = "".join(c if c.isprintable() else "?" for c in " ".join(str(error).split()))
     return line if len(line) < 300 else line[:300] + " ..."
 
@@ -156,7 +156,7 @@ def _check_stamp(stamp: dict[str, Any]) -> None:
 
 
 def _described(value: Any, arrays: list[np.ndarray]) -> Any:
-    """A tree that says what the value is made of; TypeError names what cannot stand in a file."""
+    """Return a tree that describes the value; TypeError names values that files cannot hold."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.floating):
@@ -174,7 +174,7 @@ def _described(value: Any, arrays: list[np.ndarray]) -> Any:
 
 
 def _built(tree: Any, arrays: list[Any], depth: int = _DEEPEST) -> Any:
-    """What a tree describes; an array is part of one thing only, and taken off the list."""
+    """Build what a tree describes; each array is used once, and removed from the list."""
     demand(depth > 0, "it is nested too deeply")
     if isinstance(tree, list):
         return [_built(each, arrays, depth - 1) for each in tree]
@@ -208,7 +208,7 @@ def _taken_apart(value: Any) -> tuple[str, dict[str, Any]]:
 
 def _fields_of(value: Any) -> dict[str, Any]:
     if isinstance(value, BaseEstimator):
-        # no code in files, nor where a model was trained
+        # neither code nor the place where a model was trained goes to files
         params = value.get_params(deep=False)
         params |= dict.fromkeys({"callback", "device", "engine"} & params.keys())
         if not isinstance(params.get("encoder"), str):  # which is somebody's model
@@ -259,7 +259,7 @@ def _put_together(kind: str, fields: dict[str, Any]) -> Any:
 
 
 def _random(name: str, keys: np.ndarray, place: int, has_gauss: int, gauss: float) -> Any:
-    """A random state; NumPy itself does not look where in its keys it is."""
+    """Build a random state; NumPy itself does not check the position in its keys."""
     random = np.random.RandomState()
     check_array("random_state", keys, (_RANDOM_KEYS,), dtype=np.uint32)
     check_count("random_state", place, most=len(keys))

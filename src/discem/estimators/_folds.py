@@ -1,4 +1,4 @@
-"""Which rows are held out to choose by: a share of each class, or what the option `cv` says."""
+"""Choose which rows are held out: a share of each class, or as the option `cv` says."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from ..exceptions import OptionError
 from ._options import is_count
 
-MOST = 50_000  # rows that take part in choosing: more would hardly change the choice
-ENOUGH = 200  # rows held out; where there are fewer, others are held out in turn
+MOST = 50_000  # rows used for choosing; more would hardly change the choice
+ENOUGH = 200  # held-out rows; with fewer, other rows are held out in turn
 
 _FOLDS = 5
 
@@ -19,34 +19,34 @@ Pair = tuple[np.ndarray, np.ndarray]  # rows to train on, and rows held out
 
 
 class Split(NamedTuple):
-    """Rows to train on, by weight, and rows to judge by."""
+    """Rows to train on, with their weights, and held-out rows."""
 
     weights: np.ndarray  # (n,) zero for rows not to train on
     held: np.ndarray  # rows held out
-    codes: np.ndarray  # place of the class of each of them
+    codes: np.ndarray  # the class codes of the held-out rows
     held_weights: np.ndarray
 
     @property
     def train(self) -> np.ndarray:
-        """The rows to train on."""
+        """Return the rows to train on."""
         return np.flatnonzero(self.weights > 0)
 
     def among(self, rows: np.ndarray) -> Split:
-        """The same where only these rows are left; they are in order."""
+        """Return the split restricted to the given rows, which are in order."""
         held = np.searchsorted(rows, self.held)
         return self._replace(weights=self.weights[rows], held=held)
 
 
 def by_class(rows: np.ndarray, codes: np.ndarray, rng) -> np.ndarray:
-    """The rows, one class after the other, in a random order within each."""
+    """Return the rows class by class, in a random order within each class."""
     order = rng.permutation(rows)
     return order[np.argsort(codes[order], kind="stable")]
 
 
 def hold_out(codes: np.ndarray, weights: np.ndarray, fraction: float, rng) -> np.ndarray:
-    """Rows to judge by: a share of each class (codes >= 0), of rows with a weight, at random.
+    """Hold out a random share of each class (codes >= 0), among rows with a weight.
 
-    A class keeps what is not a whole number of rows: one of a single row is only trained on.
+    The number of held-out rows is rounded down: a single row of a class is only trained on.
     """
     order = by_class(np.flatnonzero((weights > 0) & (codes >= 0)), codes, rng)
     sizes = np.bincount(codes[order])
@@ -64,11 +64,11 @@ def splits(
     most: int = MOST,
     enough: int = ENOUGH,
 ) -> list[Split]:
-    """Hold out labelled rows of a weight, `most` of them taking part.
+    """Split labelled rows with a weight, at most `most` of them.
 
-    Without `cv` it is a fifth of each class, again and again where less than `enough` rows are held
-    out, or each of so many `folds`. The only row of a class is never held out. What is held out has
-    a class that is trained on. None where there is nothing to hold out.
+    Without `cv`, hold out a fifth of each class (each fifth in turn if that is fewer than `enough`
+    rows), or each of `folds` folds. The only row of a class is never held out, so every held-out
+    row has a class with training rows. The list is empty if nothing can be held out.
     """
     some = rng.permutation(np.flatnonzero((weights > 0) & (codes >= 0)))[:most]
     pairs = (
@@ -89,7 +89,7 @@ def splits(
 
 
 def check_cv(cv: Any, sampled: bool = False) -> None:
-    """See that the option can say what to hold out; of a sample of the rows only a number can."""
+    """Validate the option `cv`; for a sample of the rows only a number is valid."""
     chosen = not isinstance(cv, str | bytes | dict) and (hasattr(cv, "split") or np.iterable(cv))
     if not (cv is None or (is_count(cv) and cv > 1) or chosen):
         raise OptionError(
@@ -101,7 +101,7 @@ def check_cv(cv: Any, sampled: bool = False) -> None:
 
 
 def _folds(order: np.ndarray, codes: np.ndarray, cv: int | None, enough: int) -> Iterator[Pair]:
-    """All of `cv` folds, or as many as it takes to judge by enough rows."""
+    """Yield all `cv` folds, or as many as are needed to hold out enough rows."""
     folds = cv or _FOLDS
     fold = np.arange(len(order)) % folds
     fold[np.bincount(codes[order])[codes[order]] == 1] = -1
@@ -111,7 +111,7 @@ def _folds(order: np.ndarray, codes: np.ndarray, cv: int | None, enough: int) ->
 
 
 def _as_told(rows: np.ndarray, codes: np.ndarray, cv: Any, folds: int) -> Iterator[Pair]:
-    """What a splitter makes of the rows, or pairs, or groups."""
+    """Yield the pairs of a splitter, of given pairs, or of groups."""
     try:
         if hasattr(cv, "split"):
             for train, held in cv.split(np.zeros((len(rows), 1)), codes[rows]):
@@ -141,7 +141,7 @@ def _groups(cv: list[Any], n: int) -> np.ndarray:
 
 
 def _by_group(rows: np.ndarray, groups: np.ndarray, folds: int) -> Iterator[Pair]:
-    """Rows of a group are held out together, with those of other groups in folds of like size."""
+    """Yield folds of similar size that hold out each group as a whole."""
     from sklearn.model_selection import GroupKFold
 
     own = groups[rows]

@@ -1,4 +1,4 @@
-"""Cells that rows lack, as the mixtures of a table say: filled in, drawn, and as distributions."""
+"""Missing cells under the mixtures of a table: imputed, drawn, or as distributions."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from ._options import check_share, check_whole
 from ._tables import Encoded
 
 HOWS = ("mean", "mode", "draw")
-_AT_ONCE = 1 << 23  # numbers to keep at a time
+_AT_ONCE = 1 << 23  # numbers to keep in memory at a time
 
 
 def check_how(how: Any, n_draws: Any) -> None:
-    """Refuse options of `impute` that cannot be."""
+    """Validate the options of `impute`."""
     if how not in HOWS:
         raise OptionError(f"how={how!r} must be 'mean', 'mode' or 'draw'")
     check_whole("n_draws", n_draws)
@@ -34,17 +34,17 @@ def check_how(how: Any, n_draws: Any) -> None:
 def impute(
     models: Sequence[Any], X: Any, allowed: np.ndarray | None, how: str, n_draws: int, rng: Any
 ) -> Any:
-    """The table with its missing cells filled in; a list of tables of more than one draw.
+    """Return the table with its missing cells filled in, or a list of tables for several draws.
 
-    With several models, distributions are averaged. `allowed` says which classes each row may
-    have, (n, K); None: any.
+    Distributions of several models are averaged. `allowed` says which classes each row may have,
+    (n, K); None allows all classes.
     """
     table, layout = check_table(X), models[0]._layout()
     cells = layout.encode(table)
     masks = {}
     for column in layout.columns:
         if not column.slots and not column.is_constant:
-            continue  # nothing is known of it
+            continue  # the models know nothing about this column
         if column.name in table.names:
             content = table.content(table.names.index(column.name))
             masks[column.name] = column.read(content).missing
@@ -66,7 +66,7 @@ def impute(
 
 
 def draw(models: Sequence[Any], encoded: Encoded, allowed: np.ndarray | None, rng: Any) -> tuple:
-    """The rows, each missing cell drawn, and their components in the first of the models."""
+    """Draw every missing cell; return the rows, and their components in the first model."""
     drawn, codes = [], []
     for some, answers in _answers(models, encoded, allowed):
         one, code = _drawn(encoded.take(some), answers, rng)
@@ -78,7 +78,7 @@ def draw(models: Sequence[Any], encoded: Encoded, allowed: np.ndarray | None, rn
 def distribution(
     models: Sequence[Any], encoded: Encoded, allowed: np.ndarray | None, j: int
 ) -> OfColumn:
-    """The distribution of a column in a few rows that lack it."""
+    """Return the distribution of a column in a few rows that lack it."""
     (found,) = distributions(models, encoded, allowed, [j])
     return found
 
@@ -86,7 +86,7 @@ def distribution(
 def distributions(
     models: Sequence[Any], encoded: Encoded, allowed: np.ndarray | None, columns: Sequence[int]
 ) -> list[OfColumn]:
-    """Those of some columns, each given the cells that rows have."""
+    """Return the distributions of some columns, given the observed cells of the rows."""
     answers = [_given(m, encoded, allowed) for m in models]
     return [distribution_of(encoded.layout, answers, j) for j in columns]
 
@@ -98,7 +98,7 @@ def _some(allowed: np.ndarray | None, rows: Any) -> np.ndarray | None:
 def _answers(
     models: Sequence[Any], encoded: Encoded, allowed: np.ndarray | None
 ) -> Iterator[tuple[slice, list[Given]]]:
-    """Some rows at a time, and what each model says of them."""
+    """Yield some rows at a time, with the conditionals of each model."""
     n, columns = encoded.shape
     wide = columns + len(encoded.layout.numbers) ** 2  # covariances are of pairs of numbers
     size = sum(int(m.learner_.model.first[-1]) for m in models) * wide
@@ -110,7 +110,7 @@ def _answers(
 
 
 def _given(model: Any, encoded: Encoded, allowed: np.ndarray | None) -> Given:
-    """What a model says of rows, be classes as frequent as they were in training or not."""
+    """Return the conditionals of a model, with the current class frequencies."""
     log_odds = model._normalized_shift()[None]
     if allowed is not None:
         log_odds = np.where(allowed, log_odds, -np.inf)
@@ -121,7 +121,7 @@ def _values(
     models: Sequence[Any], encoded: Encoded, allowed: np.ndarray | None, how: str, rng: Any,
     wanted: Container[Any],
 ) -> list[np.ndarray]:  # fmt: skip
-    """What to put into each of the `wanted` columns, by row."""
+    """Return the values to fill into each of the `wanted` columns, by row."""
     layout, n = encoded.layout, encoded.shape[0]
     columns = layout.columns
     if how == "draw":
@@ -139,7 +139,7 @@ def _values(
 
 
 def restored(column: Column, values: np.ndarray, how: str) -> np.ndarray:
-    """Codes and numbers as cells of a column."""
+    """Return codes and numbers as cells of a column."""
     if column.has_levels and not (how == "mean" and column.counts_as_number):
         return column.as_written(column.decode((values,), len(values)))
     times = column.kind in ("date", "duration")
@@ -149,7 +149,7 @@ def restored(column: Column, values: np.ndarray, how: str) -> np.ndarray:
 
 
 def _drawn(encoded: Encoded, answers: list[Given], rng: Any) -> tuple[Cells, np.ndarray]:
-    """Rows, of which each asks one of the answers, and the component of each in it."""
+    """Draw rows, each from one of the answers; return also the component of each row."""
     each = [answer.drawn(rng) for answer in answers]
     own = rng.randint(len(each), size=encoded.shape[0])
     code, *arrays = (np.stack(parts)[own, np.arange(len(own))] for parts in zip(*each, strict=True))
@@ -164,24 +164,24 @@ def _drawn(encoded: Encoded, answers: list[Given], rng: Any) -> tuple[Cells, np.
 
 
 def distribution_of(layout: Layout, answers: list[Given], j: int) -> OfColumn:
-    """The distribution of a column in each row, the mean of what the answers say."""
+    """Return the distribution of a column in each row: the mean of the answers."""
     column = layout.columns[j]
     return column.of_kind.distribution(column, _Said(answers, layout.slots[j]))
 
 
 class _Said:
-    """What the components of all models say of one column."""
+    """The parameters of one column in the components of all models."""
 
     def __init__(self, answers: list[Given], slots: list[tuple[int, int]]):
         self._answers, self._slots = answers, slots
 
     @property
     def shares(self) -> np.ndarray:
-        """Of the components of all, (n, M)."""
+        """Return the shares of all components, (n, M)."""
         return np.concatenate([a.shares for a in self._answers], axis=1) / len(self._answers)
 
     def of(self, slot: int = 0) -> list[np.ndarray]:
-        """The parameters that the family of a slot has in each component, (n, M, ..)."""
+        """Return the parameters of the family of a slot in each component, (n, M, ..)."""
         parts = []
         for answer in self._answers:
             n = len(answer.shares)
@@ -190,7 +190,7 @@ class _Said:
         return [np.concatenate(each, axis=1) for each in zip(*parts, strict=True)]
 
     def mixed(self) -> np.ndarray:
-        """The shares of levels in all components together, (n, levels)."""
+        """Return the probabilities of levels, over all components, (n, levels)."""
         parts = [a.shares @ self._column(a, 0)[0][0] for a in self._answers]
         return sum(parts[1:], parts[0]) / len(parts)
 

@@ -1,4 +1,4 @@
-"""What a trained joint p(y, x) can be asked."""
+"""The methods of a trained joint p(y, x)."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ LEAST = -29.5  # ln p(y | x): no rows can tell that a class is less probable
 
 
 def normalized(scores: np.ndarray) -> np.ndarray:
-    """``ln p(y | x)`` of scores, in place."""
+    """Return ``ln p(y | x)`` of scores, in place."""
     scores -= scores.max(axis=1, keepdims=True)  # beside large scores ln K would be lost
     scores -= logsumexp(scores, axis=1, keepdims=True)
     return np.maximum(scores, LEAST, out=scores)
 
 
 class LinearForm(NamedTuple):
-    """``ln p(y=k, x) = intercept_[k] + coef_[k] @ statistics(x)``, up to what all classes share."""
+    """A linear form: ``ln p(y=k, x) = intercept_[k] + coef_[k] @ statistics(x)`` + constant."""
 
     coef_: np.ndarray
     intercept_: np.ndarray
     statistics: Callable
 
     def decision_function(self, X: Table) -> np.ndarray:
-        """One score per class; their differences are the log-odds of the model."""
+        """Return one score per class; their differences are the log-odds of the model."""
         return self.statistics(X) @ self.coef_.T + self.intercept_
 
 
 class Joint(Adapts, Doubts, Plots, Named, Shared, _input.Classifier):
-    """Prediction, densities, samples, and changes of mind that need no training."""
+    """Predictions, densities, samples, and adjustments that need no training."""
 
     classes_: np.ndarray
     class_count_: np.ndarray
@@ -61,7 +61,7 @@ class Joint(Adapts, Doubts, Plots, Named, Shared, _input.Classifier):
     feature_names_in_: np.ndarray
     layout_: Layout  # of tables
     _bag: Any  # of models of documents
-    unlabelled_weight: Any = "auto"  # an option of those that can do better
+    unlabelled_weight: Any = "auto"  # an option of estimators that choose it
     learner_: Learner
     n_jobs: Any
     device: Any
@@ -80,7 +80,7 @@ class Joint(Adapts, Doubts, Plots, Named, Shared, _input.Classifier):
     # --- prediction -------------------------------------------------------------------------------
 
     def _rows(self, X) -> Any:
-        """Rows as the fitted model reads them."""
+        """Read rows in the form that the fitted model takes."""
         if not self.__sklearn_is_fitted__():  # which is quick
             check_is_fitted(self)
         family = self.learner_.state.family
@@ -88,30 +88,30 @@ class Joint(Adapts, Doubts, Plots, Named, Shared, _input.Classifier):
         return self._view(X, family)
 
     def _scores(self, X) -> np.ndarray:
-        """``ln p(y, x)`` as it was trained."""
+        """Return ``ln p(y, x)`` as it was trained."""
         rows = self._rows(X)
         return self._engine().score(self.learner_.model, rows)
 
     def _engine(self) -> Sequential:
-        """What runs the model now: a file may have brought it, and options may have changed."""
+        """Return the engine for the current options; a loaded model has none."""
         return with_jobs(self.learner_.engine, self.n_jobs, self.device)
 
     @by_partition(n_classes)
     @reads
     def predict_joint_log_proba(self, X: Table) -> np.ndarray:
-        """``ln p(y, x)`` of every class, as (n_samples, n_classes); what X lacks is summed out."""
+        """Return ``ln p(y, x)`` of every class, (n_samples, n_classes); missing cells sum out."""
         return self._scores(X) + self._normalized_shift()
 
     @by_partition(dtype=lambda model: model.classes_.dtype)
     @reads
     def predict(self, X: Table, reject: float | None = None, usual: Any = None) -> np.ndarray:
-        """The most probable class of each row; of a collection of dask, such a collection.
+        """Return the most probable class of each row; for a Dask collection, a Dask collection.
 
         Parameters
         ----------
         X : rows
         reject : float, optional
-            Answer None for rows that are `outliers` at this rate.
+            Return None for rows that are `outliers` at this rate.
         usual : like X, optional
             See `outliers`.
 
@@ -125,36 +125,36 @@ class Joint(Adapts, Doubts, Plots, Named, Shared, _input.Classifier):
     @by_partition(n_classes)
     @reads
     def predict_log_proba(self, X: Table) -> np.ndarray:
-        """``ln p(y | x)`` of every class; see `predict_proba`."""
+        """Return ``ln p(y | x)`` of every class; see `predict_proba`."""
         return normalized(self._scores(X) * self.temperature_ + self._prior_shift)
 
     @by_partition(n_classes)
     def predict_proba(self, X: Table) -> np.ndarray:
-        """``p(y | x)`` of every class, ``softmax(temperature_ * ln p(y, x))``.
+        """Return ``p(y | x)`` of every class, ``softmax(temperature_ * ln p(y, x))``.
 
-        None is less than 1.5e-13: no rows can tell that a class is less probable.
+        No probability is below 1.5e-13, as no data can show that a class is less probable.
 
-        Under NCLL these are the probabilities that training made as good as it could. Under NLL
-        they are Bayes' rule on the joint, over-confident where features are dependent. Hinge
-        training fixes only margins: call `calibrate` with held-out rows (early stopping does it
-        with its own) before reading its probabilities.
+        Training with NCLL optimises these probabilities. With NLL they follow from Bayes' rule on
+        the joint, and are overconfident if features are dependent. Hinge training only fixes
+        margins: call `calibrate` with held-out rows before you use the probabilities (early
+        stopping does this with its own held-out rows).
         """
         return np.exp(self.predict_log_proba(X))
 
     @by_partition()
     @reads
     def score_samples(self, X: Table) -> np.ndarray:
-        """``ln p(x)`` of each row under the joint: low for rows unlike the training data."""
+        """Return ``ln p(x)`` of each row under the joint: low for rows unlike the training data."""
         return logsumexp(self.predict_joint_log_proba(X), axis=1)
 
     # --- after training ---------------------------------------------------------------------------
 
     @writes
     def calibrate(self, X: Table, y: Labels, sample_weight: Weights = None) -> Self:
-        """Choose `temperature_` so that probabilities fit held-out rows best; predictions stay.
+        """Choose `temperature_` so that probabilities fit held-out rows; predicted classes stay.
 
-        A few rows say little of it: ``ln temperature_`` has a prior around 0, of standard deviation
-        3, that counts as one more row would.
+        A prior regularises the fit to a few rows: ``ln temperature_`` is normal around 0 with
+        standard deviation 3, and counts as much as one row.
 
         Parameters
         ----------
@@ -171,7 +171,7 @@ class Joint(Adapts, Doubts, Plots, Named, Shared, _input.Classifier):
         return self
 
     def _best_temperature(self, scores: np.ndarray, y: Labels, sample_weight: Weights) -> float:
-        """What to multiply the scores of rows by, which were not trained on."""
+        """Return the best temperature for the scores of rows not used in training."""
         y = _input.check_y(y, len(scores))
         targets = _input.encode(y, self.classes_)
         if not targets.plain:
@@ -190,24 +190,24 @@ class Joint(Adapts, Doubts, Plots, Named, Shared, _input.Classifier):
 
     @writes
     def set_class_prior(self, class_prior: Any) -> Self:
-        """Tell the model that classes are now as frequent as `class_prior` says.
+        """Set the current frequencies of the classes.
 
-        The joint is multiplied by new over old frequency, the old one being that of the training
-        rows; giving the training frequencies changes nothing. `class_frequency_` is then what was
-        given; `class_prior_`, p(y) of the joint, is not, unless it was the frequency before: a
-        discriminative loss makes of it what tells classes apart best.
+        The joint is multiplied by the new frequency over the frequency in the training rows, so
+        setting the training frequencies changes nothing. `class_frequency_` then holds the new
+        frequencies. `class_prior_`, p(y) of the joint, only holds them if it was the frequency
+        before: a discriminative loss trains it to separate the classes.
 
         Parameters
         ----------
         class_prior : array-like of shape (n_classes,), dict from class to probability, or None
-            None goes back to the frequencies of training.
+            None restores the frequencies of the training data.
 
         Returns
         -------
         self
         """
         check_is_fitted(self)
-        self.__dict__.pop("_shift", None)  # which was another one
+        self.__dict__.pop("_shift", None)  # it belonged to other frequencies
         if class_prior is None:
             self._prior_shift = np.zeros(len(self.classes_))
             return self
@@ -215,7 +215,7 @@ class Joint(Adapts, Doubts, Plots, Named, Shared, _input.Classifier):
         return self
 
     def _check_prior(self, class_prior) -> np.ndarray:
-        """One number > 0 for each class, in the order of the classes."""
+        """Return one number > 0 for each class, in the order of the classes."""
         labels = plain_labels(self.classes_)
         if hasattr(class_prior, "to_dict"):  # a series of pandas
             class_prior = class_prior.to_dict()
@@ -247,7 +247,7 @@ class Joint(Adapts, Doubts, Plots, Named, Shared, _input.Classifier):
         return new
 
     def _frequencies(self) -> np.ndarray:
-        """How frequent classes were in training, no class being quite impossible."""
+        """Return the class frequencies of the training data, all above 0."""
         counts = np.maximum(self.class_count_, 1e-12 * self.class_count_.sum())
         return counts / counts.sum()
 
@@ -301,12 +301,12 @@ class Joint(Adapts, Doubts, Plots, Named, Shared, _input.Classifier):
         return {name: np.log(share) + offset} | slopes
 
     def _outer(self) -> tuple[str, np.ndarray]:
-        """The probabilities of what cells are given, and what that is."""
+        """Return the name of what cells depend on, and its probabilities."""
         return "class", self.class_prior_
 
     @reads
     def to_linear(self) -> LinearForm:
-        """The same classifier as a linear function of its statistics, see `LinearForm`.
+        """Return the same classifier as a linear function of its statistics, see `LinearForm`.
 
         Returns
         -------
@@ -327,7 +327,7 @@ class Joint(Adapts, Doubts, Plots, Named, Shared, _input.Classifier):
     @property
     @reads
     def class_frequency_(self) -> np.ndarray:
-        """How frequent classes are: those of training, or what `set_class_prior` made of them."""
+        """The frequencies of classes: those of training, or those given to `set_class_prior`."""
         check_is_fitted(self)
         shares = self._frequencies() * np.exp(self._prior_shift)
         return shares / shares.sum()
@@ -335,15 +335,15 @@ class Joint(Adapts, Doubts, Plots, Named, Shared, _input.Classifier):
     @property
     @reads
     def class_scores_(self) -> np.ndarray:
-        """What a row without a single cell has for scores: ``temperature_ * ln p(y)`` and shift."""
+        """The scores of a row without any cell: ``temperature_ * ln p(y)``, with the shift."""
         check_is_fitted(self)
         return self.temperature_ * np.log(self._shares()) + self._prior_shift
 
     def _shares(self) -> np.ndarray:
-        """p(y) as it was trained."""
+        """Return p(y) as it was trained."""
         count = self.learner_.model.class_counts
         return count / count.sum()
 
     def _normalized_shift(self) -> np.ndarray:
-        """What `set_class_prior` adds to ``ln p(y, x)``."""
+        """Return what `set_class_prior` adds to ``ln p(y, x)``."""
         return self._prior_shift - np.log(self._shares() @ np.exp(self._prior_shift))

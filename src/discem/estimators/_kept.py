@@ -1,4 +1,4 @@
-"""What of a fitted estimator is its state: it goes to files, and may come from anywhere."""
+"""The fitted state of an estimator: what goes to files, and its validation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ._views import History
 
 
 class Kept(Streams):
-    """Knows its fitted attributes, and refuses those that training cannot have left."""
+    """Know the fitted attributes of an estimator, and validate them."""
 
     _model: ClassVar[type] = models.Mixture
     _resolve_prior: Any
@@ -36,7 +36,7 @@ class Kept(Streams):
     n_iter_ = of("learner_.epochs")
 
     def _adopt(self, model: Kept) -> None:
-        """Be fitted as another estimator of this class is."""
+        """Take over the fitted state of another estimator of this class."""
         for name in self._attributes:
             if name in vars(model):
                 setattr(self, name, vars(model)[name])
@@ -44,7 +44,7 @@ class Kept(Streams):
                 delattr(self, name)
 
     def _check_fitted(self) -> None:
-        """Refuse what training cannot have left: the model may come from anywhere."""
+        """Validate the fitted model, which may come from any file."""
         self._check_options()
         loss, family = self._known_loss(), self._known_family()
         K, d = _input.check_classes(self.classes_), self.n_features_in_
@@ -78,8 +78,8 @@ class Kept(Streams):
             demand(named and all(isinstance(name, str) for name in names), "columns lack names")
 
     def _width(self) -> Any:
-        """The number of features, as the family counts them."""
+        """Return the number of features, as the family counts them."""
         return self.n_features_in_
 
     def _check_family(self, family: Family) -> None:
-        """Refuse a family that this estimator cannot have chosen."""
+        """Raise an error if this estimator cannot have chosen the family."""

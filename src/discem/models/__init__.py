@@ -27,15 +27,15 @@ __all__ = [
 
 
 def mean_of(models: Sequence[Any], shares: Any, run: Callable = map) -> Any:
-    """The mean of models that were trained apart, and of their averages.
+    """Return the mean of models that were trained apart, and of their averages.
 
-    It is taken over expected statistics, whose set is convex: a mean of states is a state.
+    The mean is taken over expected statistics. Their set is convex, so a mean of states is a state.
 
     Parameters
     ----------
     models : sequence of models of one kind, with the same classes, features and units
     shares : array-like of the same length
-        How much each has to say, such as the rows it was trained on.
+        The weight of each model, such as the number of rows it was trained on.
     """
     share = np.asarray(shares, dtype=np.float64)
     share = share / share.sum()

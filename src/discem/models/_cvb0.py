@@ -16,10 +16,10 @@ import numpy as np
 from .._arrays import namespace_of, segment_sum
 from .._sparse import add_product
 
-_CACHE = 1 << 17  # numbers of one array to work on at a time; four such arrays stay in cache
-_AHEAD = 1.5  # moves that the masses of topics are expected to make yet, at first
-_COUNTS = 4096.0  # of one word, above which float32 would cost the scores a tenth of a nat
-_SHIFT = 6  # terms of the gamma functions before their asymptotic series are used
+_CACHE = 1 << 17  # numbers in one array processed at a time; four such arrays fit into the cache
+_AHEAD = 1.5  # further moves of the topic masses that the first extrapolation expects
+_COUNTS = 4096.0  # of one word; above, float32 would cost the scores a tenth of a nat
+_SHIFT = 6  # terms of the gamma functions before their asymptotic series
 _LOG_ROOT = float(0.5 * np.log(2 * np.pi))
 
 
@@ -51,11 +51,12 @@ def explain(
     alpha : float
         Pseudo-count of each topic in a document.
     sweeps : int
-        Passes over the stored words, at least 1. Three come closer to the fixed point than five
-        passes that update one word after another.
+        Passes over the stored words, at least 1. Three passes come closer to the fixed point than
+        five passes that update words one by one.
     dtype : float32 or float64, optional
-        Of the expected tokens. By default that of the counts, or that of `p` where a word occurs
-        more than 4096 times in a document. Naive Bayes' part of the scores is as precise as `p`.
+        The type of the expected tokens. By default the type of the counts, or of `p` if a word
+        occurs more than 4096 times in a document. The naive Bayes part of the scores is as precise
+        as `p`.
 
     Returns
     -------
@@ -68,11 +69,11 @@ def explain(
     if dtype is None:
         dtype = p.dtype if nnz and float(values.max()) > _COUNTS else values.dtype
     values = xp.astype(values, p.dtype, copy=False)
-    either = xp.sum(p, axis=2)  # the rest of the inference sees shares of topics alone, so
+    either = xp.sum(p, axis=2)  # the rest of the inference only uses shares of topics,
     scores = xp.zeros((len(indptr) - 1, K), dtype=p.dtype, device=p.device)
     add_product(scores, values, word, indptr, xp.log(either))  # float32 is enough for it
     tokens = xp.empty((K, T, nnz), dtype=dtype, device=p.device)
-    here = isinstance(p, np.ndarray)  # elsewhere there is no cache to stay in
+    here = isinstance(p, np.ndarray)  # other devices have no cache to stay in
     size = max(_CACHE // max(nnz * T, 1), 1) if here else K
     for first in range(0, K, size):  # classes do not depend on each other
         part = slice(first, first + size)
@@ -86,14 +87,15 @@ def explain(
 
 
 def _share_out(share: Any, values: Any, indptr: Any, alpha: float, sweeps: int, tokens: Any) -> Any:
-    """Write the expected tokens (K, T, nnz); return what topics add to the scores, (B, K).
+    """Write the expected tokens (K, T, nnz); return the contribution of topics to scores, (B, K).
 
     All words of a document move at once, which alone would take twice as many sweeps as moving one
-    after another. So the evidence is extrapolated: each sweep expects the masses of topics to go on
-    as they went, and less so from sweep to sweep, because a constant share can end in a cycle.
+    after another. So the evidence is extrapolated: each sweep expects the topic masses to continue
+    their last move, by a share that falls from sweep to sweep (a constant share can end in a
+    cycle).
     """
     xp, sizes = namespace_of(share), indptr[1:] - indptr[:-1]
-    (filled,) = xp.nonzero(sizes)  # documents without words have nothing to share out
+    (filled,) = xp.nonzero(sizes)  # documents without words are skipped
     first, sizes = xp.concat([indptr[:-1][filled], indptr[-1:]]), sizes[filled]
     length = segment_sum(values, first)
     T, x = share.shape[1], xp.astype(values, share.dtype)
@@ -106,7 +108,7 @@ def _share_out(share: Any, values: Any, indptr: Any, alpha: float, sweeps: int, 
         evidence = xp.repeat(ahead, sizes, axis=-1)
         tokens *= single
         evidence -= tokens
-        xp.clip(evidence, alpha, None, out=evidence)  # what is extrapolated may fall below it
+        xp.clip(evidence, alpha, None, out=evidence)  # extrapolation may go below alpha
         xp.multiply(share, evidence, out=tokens)
         norm = xp.sum(tokens, axis=1)
         tokens *= (x / norm)[:, None]
@@ -125,7 +127,7 @@ def _share_out(share: Any, values: Any, indptr: Any, alpha: float, sweeps: int, 
 
 
 def _gamma(x: Any) -> tuple[Any, Any]:
-    """Return ln G(x) and psi'(x), x > 0, to about 1e-10; SciPy's take NumPy's arrays alone."""
+    """Return ln G(x) and psi'(x), x > 0, to about 1e-10; SciPy's functions need NumPy arrays."""
     xp, product, bend = namespace_of(x), x, 1.0 / (x * x)
     for _ in range(_SHIFT - 1):
         x = x + 1.0

@@ -1,7 +1,7 @@
 """The classes or components of a model, p(y): a categorical with a flat Dirichlet prior.
 
-Each gets `alpha` pseudo-counts. Their mass is kept, or it grows by what the prior gives: then steps
-matter less and less, which is the paper's way with words.
+Each class gets `alpha` pseudo-counts. The total mass either stays constant, or grows by what the
+prior adds. In the second case steps matter less and less, as in the paper's model of words.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from ..families import Step
 
 
 class ClassPrior(NamedTuple):
-    """How the counts of the classes are smoothed."""
+    """How to smooth the counts of the classes."""
 
     alpha: float = 1.0  # pseudo-count of each class
     keeps_mass: bool = True
-    lifts_to_prior: bool = False  # by the check-step: to what the prior gave so far, or to rho / n
+    lifts_to_prior: bool = False  # the check-step lifts to what the prior gave, not rho / n
 
 
 @savable
 class Classes(NamedTuple):
-    """Expected counts of the classes."""
+    """The expected counts of the classes."""
 
     counts: Any  # (K,)
-    past: Any  # (K,) their running average; None where none is kept
+    past: Any  # (K,) their running average; None if none is kept
     alpha: float  # the prior pulls by alpha - nu * count
     nu: float
     granted: float  # what the prior has given each class so far
@@ -41,7 +41,7 @@ class Classes(NamedTuple):
         return self.counts / namespace_of(self.counts).sum(self.counts)
 
     def moved(self, sums: Any, step: Step) -> tuple[Classes, int]:
-        """The classes after a step with these sums of weights, and how many were shortened."""
+        """Return the classes after a step with these sums of weights, and the number shortened."""
         granted = self.granted + step.pull * self.alpha
         change = sums - step.decay * self.counts
         change = (change + step.pull * (self.alpha - self.nu * self.counts)) / step.slowness
@@ -50,30 +50,30 @@ class Classes(NamedTuple):
         return self._replace(counts=counts, granted=granted), count_true(short)
 
     def with_average(self) -> Classes:
-        """The same, with a running average that starts where they stand."""
+        """Return the classes with a running average that starts at the current counts."""
         return self._replace(past=self.counts)
 
     def averaged_in(self, weight: float, total: float) -> Classes:
-        """The classes whose average has heard of where they stand."""
+        """Return the classes after adding the current counts to their average."""
         return self._replace(past=self.past + weight / total * (self.counts - self.past))
 
     def averaged(self) -> Classes:
-        """The classes at their running average, of which they keep none."""
+        """Return the classes at their running average, without an average of their own."""
         return self if self.past is None else self._replace(counts=self.past, past=None)
 
     def arranged(self, order: np.ndarray, mass: float) -> Classes:
-        """The classes in `order`; -1 is a new one."""
+        """Return the classes in the given order; -1 is a new class."""
         past = None if self.past is None else np.append(self.past, mass)[order]
         return self._replace(counts=np.append(self.counts, mass)[order], past=past)
 
     def penalty(self) -> float:
-        """-ln of the prior, up to a constant."""
+        """Return -ln of the prior, up to a constant."""
         shares = self.shares
         xp = namespace_of(shares)
         return -self.alpha * float(xp.sum(xp.log(shares)))
 
     def check(self, n_classes: int) -> bool:
-        """Refuse what training cannot have left; return whether an average is kept."""
+        """Validate the counts, which may come from any file; return whether an average is kept."""
         check_array("counts of the classes", self.counts, (n_classes,), least=0.0)
         demand(self.counts.sum() > 0, "counts of the classes are all 0")
         if self.past is not None:
@@ -85,7 +85,7 @@ class Classes(NamedTuple):
 
 
 def start_classes(weights: np.ndarray, prior: ClassPrior, init: str) -> Classes:
-    """At one observation per class, or at the smoothed shares of the data."""
+    """Start at one observation per class, or at the smoothed shares of the data."""
     K, alpha = len(weights), float(prior.alpha)
     counts = np.ones(K)
     if init != "prior":
@@ -95,7 +95,7 @@ def start_classes(weights: np.ndarray, prior: ClassPrior, init: str) -> Classes:
 
 
 def mean_classes(classes: list[Classes], shares: np.ndarray) -> Classes:
-    """The mean of classes that were trained apart."""
+    """Return the mean of classes that were trained apart."""
     return classes[0]._replace(
         counts=sum(s * each.counts for s, each in zip(shares, classes, strict=True)),
         granted=float(sum(s * each.granted for s, each in zip(shares, classes, strict=True))),

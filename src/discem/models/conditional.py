@@ -1,7 +1,8 @@
-"""What a mixture says of the cells that rows lack, given those that they have: exact conditionals.
+"""The distribution of missing cells given the observed ones, for mixtures: exact conditionals.
 
-Given the component, blocks are independent, and each block answers for itself. So the distribution
-of a missing cell is a mixture over the components, weighed by ``p(component | the other cells)``.
+Given the component, blocks are independent, and each block computes its own conditionals. So the
+distribution of a missing cell is a mixture over the components, weighted by
+``p(component | the other cells)``.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from ..families import family_of
 
 
 class Given(NamedTuple):
-    """Rows beside the components of a model."""
+    """The posterior of the components of some rows, and the conditionals of each block."""
 
     shares: np.ndarray  # (n, M) p(component | cells, classes)
-    blocks: tuple[Any, ...]  # what the components of each block say of missing cells
+    blocks: tuple[Any, ...]  # what the components of each block predict for missing cells
 
     def drawn(self, rng: Any) -> tuple[np.ndarray, ...]:
-        """The rows, each missing cell drawn, and the component of each row; by block."""
+        """Draw every missing cell; return the rows by block, and the component of each row."""
         steps = np.cumsum(self.shares, axis=1)
         u = rng.random_sample(len(steps))[:, None] * steps[:, -1:]
         codes = (u > steps[:, :-1]).sum(axis=1)
@@ -28,9 +29,9 @@ class Given(NamedTuple):
 
 
 def given(model: Any, rows: Any, log_odds: np.ndarray) -> Given:
-    """What a model says of rows of which more is known than their cells.
+    """Return the conditionals of rows whose classes may be partly known.
 
-    ``log_odds``, (n or 1, K), adds it to the score of each class: -inf if it cannot be this one.
+    ``log_odds``, (n or 1, K), is added to the score of each class: -inf excludes the class.
     """
     joint = np.asarray(model.joint(model.read(rows))) + log_odds[:, model.code]
     joint -= joint.max(axis=1, keepdims=True)

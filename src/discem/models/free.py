@@ -1,7 +1,7 @@
-"""A model in coordinates without bounds: where steps of all rows at once look for the optimum.
+"""A model in unbounded coordinates, in which steps of all rows search for the optimum.
 
-They are means, and logarithms of variances, of rates and of shares. The metric is the diagonal of
-the Fisher information there: dividing a gradient by it is the natural-gradient step of the method.
+The coordinates are means, and logarithms of variances, rates and shares. The metric is the diagonal
+of the Fisher information: a gradient divided by it is the natural-gradient step of the method.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..families import family_of
 
 
 def vector_of(model: Any) -> Any:
-    """The free coordinates of a model, side by side."""
+    """Return the free coordinates of a model in one vector."""
     xp = namespace_of(model.classes.counts)
     parts = [xp.log(model.classes.shares)]
     for block in model.blocks:
@@ -24,7 +24,7 @@ def vector_of(model: Any) -> Any:
 
 
 def placed(model: Any, vector: Any) -> Any:
-    """The same model elsewhere."""
+    """Return the model at other free coordinates."""
     counts = model.classes.counts
     xp, M = namespace_of(counts), counts.shape[0]
     logs = vector[:M]
@@ -39,7 +39,7 @@ def placed(model: Any, vector: Any) -> Any:
 
 
 def sums_of(model: Any, batch: Any, posterior: Any, weights: Any) -> list[tuple[Any, ...]]:
-    """What the weights of a batch's rows say of the classes and of each block; it may be added."""
+    """Return the weighted sums of a batch for the classes and for each block; they can be added."""
     weights, expected = model.expected(batch, posterior, weights)
     found: list[tuple[Any, ...]] = [(namespace_of(weights).sum(weights, axis=0),)]
     for block, own in zip(model.blocks, expected, strict=True):
@@ -48,7 +48,7 @@ def sums_of(model: Any, batch: Any, posterior: Any, weights: Any) -> list[tuple[
 
 
 def slope_of(model: Any, found: list[tuple[Any, ...]], n: float) -> tuple[Any, Any]:
-    """Gradient and metric of the objective, from `sums_of` the weights of all rows."""
+    """Return the gradient and metric of the objective, from `sums_of` all rows."""
     classes, shares = model.classes, model.classes.shares
     (sums,), *parts = found
     xp, M = namespace_of(shares), shares.shape[0]
@@ -66,7 +66,7 @@ def slope_of(model: Any, found: list[tuple[Any, ...]], n: float) -> tuple[Any, A
 
 
 def reach_of(model: Any, step: Any) -> Any:
-    """How far a step goes, by coordinate: means in deviations, the others as they are."""
+    """Return the length of a step for each coordinate: means in deviations, others unchanged."""
     M = model.classes.counts.shape[0]
     xp = namespace_of(step)
     parts = [xp.abs(step[:M])]
@@ -79,7 +79,7 @@ def reach_of(model: Any, step: Any) -> Any:
 
 
 def _by_block(model: Any, vector: Any) -> Any:
-    """Pairs of blocks and their parts of a vector, by name; a block without columns has none."""
+    """Yield each block with its parts of a vector, by name; blocks without columns have none."""
     xp, at = namespace_of(vector), model.classes.counts.shape[0]
     for block in model.blocks:
         named = {}

@@ -1,8 +1,7 @@
 """Mixtures: p(y, x) = sum_c p(y, c) prod_b p(x_b | y, c), over blocks of columns.
 
-The component c is never observed. Its posterior within a class is exact, and shares the weight of
-the class among its components. With one component in each class this is naive Bayes, and nothing is
-left to sum.
+The component c is never observed. Its posterior within a class is exact, and distributes the weight
+of the class over its components. With one component in each class this is naive Bayes.
 """
 
 from __future__ import annotations
@@ -19,20 +18,20 @@ from .._kinds import savable
 from ..families import Block, Family, Step, family_of, multiply
 from .classes import Classes, mean_classes
 
-_FARTHEST = 1e300  # how far a step may be said to move a score, if that is a number at all
+_FARTHEST = 1e300  # the largest change of a score that a step may report; above, numbers overflow
 
 
 class Moves(NamedTuple):
-    """What a model is told of a step, see `discem.update`."""
+    """The parameters of a step, see `discem.update`."""
 
     decay: float  # the share of all statistics that is forgotten
-    pull: float  # what the prior pulls by
-    floor: float  # what the check-step lifts to
+    pull: float  # the factor of the prior's pull
+    floor: float  # the least value after the check-step
     projection: Any
 
     @property
     def negligible(self) -> float:
-        """A weight that teaches nothing: a small part of what the prior moves in a step."""
+        """Weights below this are ignored: a small part of what the prior moves in a step."""
         return self.projection.negligible * self.floor
 
 
@@ -53,12 +52,12 @@ class Mixture:
 
     @property
     def family(self) -> Family:
-        """The family of the rows."""
+        """Return the family of the rows."""
         return multiply(*(family_of(block).known for block in self.blocks))
 
     @property
     def features(self) -> Block:
-        """The block, of a model that has one only."""
+        """Return the block, if the model has only one."""
         return self.blocks[0]
 
     @property
@@ -67,43 +66,43 @@ class Mixture:
 
     @property
     def sizes(self) -> np.ndarray:
-        """The number of components of each class."""
+        """Return the number of components of each class."""
         return np.diff(self.first)
 
     @property
     def is_mixed(self) -> bool:
-        """Whether any class has more than one component."""
+        """Return whether any class has more than one component."""
         return int(self.first[-1]) > self.n_classes
 
     @property
     def class_counts(self) -> np.ndarray:
-        """The expected counts of the classes, (K,)."""
+        """Return the expected counts of the classes, (K,)."""
         return np.add.reduceat(self.classes.counts, self.first[:-1])
 
     @property
     def averages(self) -> bool:
-        """Whether a running average is kept."""
+        """Return whether a running average is kept."""
         return self.classes.past is not None
 
     @property
     def is_in_place(self) -> bool:
-        """Whether a step changes some of its arrays where they are."""
+        """Return whether a step changes some of its arrays in place."""
         return any(block.lazy for block in self.blocks)
 
     @property
     def work_per_cell(self) -> float:
-        """How many numbers a stored cell of a row is held against: a measure of time."""
+        """Return how many numbers each stored cell is compared with: a measure of time."""
         return float(self.first[-1])
 
     # --- the one update asks for these ------------------------------------------------------------
 
     def read(self, rows: Any) -> tuple:
-        """The statistics of a batch of rows, by block."""
+        """Return the statistics of a batch of rows, by block."""
         pairs = zip(self.blocks, rows.parts, strict=True)
         return tuple(family_of(block).read(block, part) for block, part in pairs)
 
     def joint(self, batch: tuple) -> Any:
-        """``ln p(y, c, x)`` of each row and component, (n, M)."""
+        """Return ``ln p(y, c, x)`` of each row and component, (n, M)."""
         shares = self.classes.shares
         a = namespace_of(shares).log(shares)[None, :]
         for b, (block, part) in enumerate(zip(self.blocks, batch, strict=True)):
@@ -112,17 +111,17 @@ class Mixture:
         return a
 
     def _counts(self, block: Block) -> bool:
-        """Whether a block takes part: one without columns has nothing to say or to learn.
+        """Return whether a block takes part: blocks without columns are skipped.
 
-        Where no block has any, all do, and say the same of every row.
+        If no block has columns, all blocks take part, with the same scores for every row.
         """
         return block.has_columns or not any(each.has_columns for each in self.blocks)
 
     def scores(self, batch: tuple) -> tuple[Any, Any]:
-        """``ln p(y, x)``, (n, K), and the posterior of the components within classes, (n, M).
+        """Return ``ln p(y, x)``, (n, K), and the posterior of components within classes, (n, M).
 
-        Rows are side by side in memory, not components: sums over a few components are then sums
-        of long arrays.
+        In memory, the rows of one component are side by side. Sums over a few components are then
+        sums of long arrays.
         """
         joint = self.joint(batch)
         if not self.is_mixed:
@@ -145,28 +144,28 @@ class Mixture:
         return (top + xp.log(total))[:, 0, :].T, posterior.T
 
     def spread(self, weights: Any, posterior: Any) -> Any:
-        """The weights of classes, (n, K), as those of their components, (n, M)."""
+        """Distribute the weights of classes, (n, K), over their components, (n, M)."""
         if posterior is None:
             return weights
         xp = namespace_of(weights)
         return xp.take(weights.T, beside(self.code, weights), axis=0).T * posterior
 
     def columns_of(self, b: int) -> np.ndarray | None:
-        """Which column of block b each component has, (M,); None: each has its own.
+        """Return the column of block b that each component uses, (M,); None: each has its own.
 
-        A model in which components share columns says here which, and need say nothing else.
+        Models whose components share columns override this method, and nothing else.
         """
         return None
 
     def by_component(self, b: int, numbers: Any) -> Any:
-        """Numbers of the columns of block b, (n, C), as those of the components, (n, M)."""
+        """Expand numbers of the columns of block b, (n, C), to the components, (n, M)."""
         columns = self.columns_of(b)
         if columns is None:
             return numbers
         return namespace_of(numbers).take(numbers, beside(columns, numbers), axis=1)
 
     def by_column(self, b: int, numbers: Any) -> Any:
-        """Numbers of the components, (n, M), summed for the columns of block b, (n, C)."""
+        """Sum numbers of the components, (n, M), over the columns of block b, (n, C)."""
         columns = self.columns_of(b)
         if columns is None:
             return numbers
@@ -174,7 +173,7 @@ class Mixture:
         return numbers @ beside(member.astype(np.float64), numbers)
 
     def leverage(self, batch: tuple, posterior: Any, weights: Any, moves: Moves) -> Any:
-        """How far a step of weight 1 would move the scores of the row, (n, K); None: no need."""
+        """Return how far a step of weight 1 moves the scores of a row, (n, K); None: no damping."""
         weights, step = self.spread(weights, posterior), self._step(moves)
         total = None
         for b, (block, part) in enumerate(zip(self.blocks, batch, strict=True)):
@@ -198,9 +197,9 @@ class Mixture:
     def expected(
         self, batch: tuple, posterior: Any, weights: Any, least: float = 0.0
     ) -> tuple[Any, Iterable[Any]]:
-        """The weights of components, (n, M), and what each block expects of a batch with them.
+        """Return the weights of components, (n, M), and the weighted statistics of each block.
 
-        One after the other, when it is asked for: blocks of words share the memory of their sums.
+        Blocks are evaluated lazily, one after the other, as blocks of words share memory for sums.
         """
         weights = self.spread(weights, posterior)
         pairs = enumerate(zip(self.blocks, batch, strict=True))
@@ -211,7 +210,7 @@ class Mixture:
         return weights, found
 
     def moved(self, batch: tuple, posterior: Any, weights: Any, moves: Moves) -> tuple[Any, int]:
-        """The model after one step, and how many factors had theirs shortened."""
+        """Return the model after one step, and the number of factors whose step was shortened."""
         step, blocks, shortened = self._step(moves), [], 0
         weights, found = self.expected(batch, posterior, weights, moves.negligible)
         for b, (block, own) in enumerate(zip(self.blocks, found, strict=True)):
@@ -226,7 +225,7 @@ class Mixture:
         return self._replace(classes=classes, blocks=tuple(blocks)), shortened + short
 
     def _step(self, moves: Moves, b: int | None = None) -> Step:
-        """The step of the components, or of the columns of block b."""
+        """Return the step of the components, or of the columns of block b."""
         shares = self.classes.shares
         if b is not None:
             shares = self.by_column(b, shares[None, :])[0]
@@ -236,12 +235,12 @@ class Mixture:
 
     @property
     def code(self) -> np.ndarray:
-        """The class of each component."""
+        """Return the class of each component."""
         return np.repeat(np.arange(self.n_classes), self.sizes)
 
     @property
     def _places(self) -> tuple[np.ndarray, np.ndarray]:
-        """The components of each class, (K, most), and which of these places are taken."""
+        """Return the components of each class, (K, most), and which of these places are used."""
         place = np.arange(self.sizes.max())[None, :]
         there = place < self.sizes[:, None]
         return np.where(there, self.first[:-1, None] + place, 0), there
@@ -249,32 +248,32 @@ class Mixture:
     # --- the state --------------------------------------------------------------------------------
 
     def with_average(self) -> Any:
-        """The same state, with a running average that starts where it stands."""
+        """Return the state with a running average that starts at the current values."""
         return self._map(lambda f, b: f.with_average(b))._replace(
             classes=self.classes.with_average(), weight=0.0
         )
 
     def with_past(self, past: Any, weight: float) -> Any:
-        """The same state, whose running average so far is another one, with such a weight."""
+        """Return the state with the given running average and its weight."""
         pairs = zip(self.blocks, past.blocks, strict=True)
         blocks = tuple(family_of(own).with_past(own, other, weight) for own, other in pairs)
         classes = self.classes._replace(past=past.classes.counts)
         return self._replace(classes=classes, blocks=blocks, weight=weight)
 
     def averaged_in(self, weight: float) -> Any:
-        """The state whose running average has heard of where it stands."""
+        """Return the state after adding its current values to the running average."""
         total = self.weight + weight
         return self._map(lambda f, b: f.averaged_in(b, weight, total))._replace(
             classes=self.classes.averaged_in(weight, total), weight=total
         )
 
     def reweighed(self, weight: float) -> Any:
-        """The state whose running average so far weighs so much."""
+        """Return the state with another weight of the running average so far."""
         factor = weight / self.weight if self.weight else 0.0
         return self._map(lambda f, b: f.reweighed(b, factor))._replace(weight=weight)
 
     def averaged(self) -> Any:
-        """The model at its running average, of which it keeps none."""
+        """Return the model at its running average, without an average of its own."""
         if not self.averages:
             return self
         return self._map(lambda f, b: f.averaged(b))._replace(
@@ -284,7 +283,7 @@ class Mixture:
     def with_classes(self, order: np.ndarray, mass: float) -> Any:
         """Arrange the classes in `order`; -1 is a new one, at the prior's centre with `mass`.
 
-        A new class has as many components as the largest has, which share its mass.
+        A new class has as many components as the largest class. They share its mass.
         """
         sizes = self.sizes
         own = [np.arange(self.first[k], self.first[k + 1]) for k in range(len(sizes))]
@@ -298,7 +297,7 @@ class Mixture:
         return perturbed(model, new, np.random.default_rng(0)) if sizes.max() > 1 else model
 
     def with_features(self, n_features: Any) -> Any:
-        """Add features that have not been met so far; blocks that take none keep what they have."""
+        """Add new features; blocks that cannot grow stay unchanged."""
         if len(self.blocks) == 1:
             return self._map(lambda f, b: f.with_features(b, n_features))
         grown = [
@@ -310,26 +309,26 @@ class Mixture:
         return self._replace(blocks=tuple(grown))
 
     def in_precision(self, kind: Any) -> Any:
-        """The same model, its large tables in single precision or in double."""
+        """Return the model with its large tables in single or in double precision."""
         return self._map(lambda f, b: f.in_precision(b, kind))
 
     def settled(self) -> Any:
-        """The same model, whose steps work on whole arrays: on a device these cost little."""
+        """Return the model in a form whose steps use whole arrays, which are cheap on a device."""
         return self._map(lambda f, b: f.settled(b))
 
     def _map(self, function: Any) -> Any:
-        """The model of what a function makes of each block, given its family."""
+        """Return the model with a function applied to each block, given its family."""
         blocks = tuple(function(family_of(block), block) for block in self.blocks)
         return self._replace(blocks=blocks)
 
     def penalty(self) -> float:
-        """-ln of the prior, up to a constant: what training adds to the sum of the losses."""
+        """Return -ln of the prior, up to a constant: training adds it to the sum of the losses."""
         return self.classes.penalty() + sum(
             family_of(block).penalty(block) for block in self.blocks if block.has_columns
         )
 
     def mean_of(self, models: list[Any], shares: np.ndarray) -> Any:
-        """The mean of models like this one without averages, over expected statistics."""
+        """Return the mean of models like this one, without averages, over expected statistics."""
         blocks = tuple(
             family_of(own[0]).mean_of(
                 list(own), shares, [m.by_column(b, m.classes.shares[None, :])[0] for m in models]
@@ -340,7 +339,7 @@ class Mixture:
         return self._replace(classes=classes, blocks=blocks, weight=0.0)
 
     def check(self, n_classes: int, n_features: Any) -> None:
-        """Refuse what training cannot have left; it may come from anywhere."""
+        """Validate the model, which may come from any file."""
         check_array("first", self.first, (n_classes + 1,), least=0, dtype=np.int64)
         begins = self.first[0] == 0 and (np.diff(self.first) > 0).all()
         demand(begins, "some classes have no components")
@@ -357,5 +356,5 @@ class Mixture:
 
 
 def perturbed(model: Any, components: np.ndarray, rng: Any) -> Any:
-    """Make components differ that would stay alike for ever."""
+    """Perturb components that would otherwise stay identical."""
     return model._map(lambda f, b: f.perturbed(b, components, rng))

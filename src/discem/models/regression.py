@@ -1,9 +1,9 @@
 """Regression: p(y, x) = sum_c p(c) p(y | x, c) prod_b p(x_b | c), with y linear in x within c.
 
-The last block is that of the answer. Scores are of two inferences side by side: with the answer
-free, and with the answer clamped. So the weights of a loss are those of the two, and a block of x,
-which takes part in both, moves by their sum: clamped minus free. The block of the answer moves by
-the clamped ones. Cells that a row lacks are summed out, in p(y | x, c) too.
+The last block is that of the answer. The scores are two inferences side by side: with the answer
+free, and with the answer clamped. The weights of a loss have the same two parts. Blocks of x take
+part in both inferences, so they move by the sum of both weights: clamped minus free. The block of
+the answer moves by the clamped weights. Missing cells are summed out, in p(y | x, c) too.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from ..families.planes import PLANES, Features, Hidden
 from ..priors import Planes
 from .mixture import Mixture, Moves
 
-_MOST_SPENT = 0.6  # of the rows of a component: what its plane is said to spend of them at most
-_LEAST = 1e-6  # of the variance of y: the least that is expected of a component
+_MOST_SPENT = 0.6  # of the rows of a component: the most degrees of freedom that its plane may use
+_LEAST = 1e-6  # of the variance of y: the least variance of a component
 _FAINT = 1e-150
 _STRENGTHS = 2.0 ** np.arange(20.0)  # pseudo-rows that pull the plane of all rows
-_FURTHER = 0.1  # of the range of a feature, by which planes go on beyond it
+_FURTHER = 0.1  # of the range of a feature: how far planes continue beyond it
 
 
 class Answered(NamedTuple):
-    """What components say of the answers of a batch."""
+    """The distribution of the answers of a batch in each component."""
 
     means: list[Any]  # (n, M) of each answer, in units
     variances: list[Any]
@@ -39,7 +39,7 @@ class Answered(NamedTuple):
 @savable
 @dataclass(frozen=True)
 class Regression(Mixture):
-    """A mixture over rows and their answers; there is one class, and `first` names components."""
+    """A mixture over rows and answers; there is one class, and `first` gives its components."""
 
     @property
     def family(self) -> Family:
@@ -47,12 +47,12 @@ class Regression(Mixture):
 
     @property
     def answer(self) -> Block:
-        """The block of the answer."""
+        """Return the block of the answer."""
         return self.blocks[-1]
 
     @property
     def classes_alone(self) -> Mixture:
-        """The mixture of x alone."""
+        """Return the mixture of x alone."""
         return Mixture(self.classes, self.blocks[:-1], self.first)
 
     def read(self, rows: Any) -> tuple:
@@ -66,20 +66,20 @@ class Regression(Mixture):
         return *batch, Features(values, missing, cells, seen)
 
     def answered(self, features: Features) -> Answered:
-        """What each component says of the answers of rows."""
+        """Return the distribution of the answers of rows in each component."""
         hidden = hidden_of(self.blocks[:-1])
         means, variances = PLANES.moments_of(self.answer, features, hidden)
         return Answered(means, variances, hidden)
 
     def scores(self, batch: tuple) -> tuple[Any, Any]:
-        """``ln p(c, x)`` and ``ln p(c, x, y)``, (n, 2M), and what components say of the answers."""
+        """Return ``ln p(c, x)`` and ``ln p(c, x, y)``, (n, 2M), and the components' answers."""
         free = self.classes_alone.joint(batch[:-1])
         found = self.answered(batch[-1])
         log = PLANES.log_density(self.answer, batch[-1], found.means, found.variances)
         return namespace_of(free).concat([free, free + log], axis=1), found
 
     def normals(self, batch: tuple) -> tuple[Any, Any, Any]:
-        """Shares of the components of each row, (n, M), and means and variances, (q, n, M)."""
+        """Return shares of the components of each row, (n, M), means and variances, (q, n, M)."""
         joint = self.classes_alone.joint(batch[:-1])
         xp, fixed = namespace_of(joint), self.answer.fixed
         shares = xp.exp(joint - xp.max(joint, axis=1, keepdims=True))
@@ -90,7 +90,7 @@ class Regression(Mixture):
         return shares, means, unit**2 * variances
 
     def spread(self, weights: Any, posterior: Any) -> Any:
-        """The weights of components: what they get where y is known, less what they had."""
+        """Return the weights of components: gained with y known, minus lost with y unknown."""
         M = weights.shape[1] // 2
         return weights[:, :M] + weights[:, M:]
 
@@ -120,7 +120,7 @@ class Regression(Mixture):
 
 
 def features_of(blocks: tuple, batch: tuple) -> tuple[Any, Any]:
-    """The features of all blocks, (n, P), the first being 1, and missing columns, (n, g)."""
+    """Return the features of all blocks, (n, P), the first being 1, and missing columns, (n, g)."""
     pairs = [
         family_of(block).features(block, part) for block, part in zip(blocks, batch, strict=False)
     ]
@@ -140,7 +140,7 @@ def features_of(blocks: tuple, batch: tuple) -> tuple[Any, Any]:
 
 
 def hidden_of(blocks: tuple) -> Hidden:
-    """What components know of the features that a row lacks."""
+    """Return what components know about features missing in a row."""
     known = [family_of(block).hidden(block) for block in blocks]
     sizes = np.concatenate([sizes for sizes, *_ in known])
     levels = np.concatenate([np.full(len(sizes), own) for sizes, own, *_ in known])
@@ -153,7 +153,7 @@ def hidden_of(blocks: tuple) -> Hidden:
 def begin(
     mixture: Mixture, rows: Any, codes: np.ndarray, weights: np.ndarray, prior: Planes
 ) -> Any:
-    """A regression at a mixture of x, and at the planes of rows whose components are known."""
+    """Start a regression at a mixture of x, with planes of rows whose components are known."""
     y = rows.parts[-1].values
     batch = mixture.read(rows._replace(parts=rows.parts[:-1]))
     values, missing = features_of(mixture.blocks, batch)
@@ -166,7 +166,7 @@ def begin(
     (P, q), M = (filled.shape[1], y.shape[1]), int(mixture.first[-1])
     total = max(float(weights.sum()), 1e-300)
     gram = (filled * weights[:, None]).T @ filled / total
-    # features that do not vary have no say; the level of y is next to free
+    # constant features have no effect; the level of y is almost free
     size = max(float(np.diagonal(gram)[1:].mean()) if P > 1 else 1.0, 1e-3)
     ridge = size * np.array([1e-3, *np.ones(P - 1)])
     alike, strength = _ridge(filled, units, weights[:, None] * known, ridge)
@@ -194,10 +194,10 @@ def begin(
 
 
 def _ridge(x: Any, y: Any, weights: Any, ridge: Any) -> tuple[Any, float]:
-    """The planes of all rows, pulled to none, and by how many pseudo-rows.
+    """Return the planes of all rows, shrunk to zero, and the number of pseudo-rows that pull.
 
-    One is enough, unless planes would then spend too many of the rows: features may be more than
-    these. Then it is what generalised cross-validation finds.
+    One pseudo-row is enough, unless planes then use too many degrees of freedom, for example with
+    more features than rows. Then generalised cross-validation chooses the number.
     """
     root, score, ways = 1.0 / np.sqrt(ridge), np.zeros(len(_STRENGTHS)), []
     for own, cells in zip(weights.T, y.T, strict=True):
@@ -216,14 +216,14 @@ def _ridge(x: Any, y: Any, weights: Any, ridge: Any) -> tuple[Any, float]:
 
 
 def _white(x: Any, weights: Any, prior: Planes) -> Any:
-    """What makes coordinates of planes of which each moves the answers of these rows alike."""
+    """Return coordinates of planes in which each coordinate affects the answers equally."""
     moments = (x * weights[:, None]).T @ x + prior.nu_plane * prior.gram
     root = np.linalg.cholesky(moments / (weights.sum() + prior.nu_plane))
     return dtrtri(root, lower=1)[0].T
 
 
 def _plane(x: Any, y: Any, weights: Any, prior: Planes, k: int) -> tuple[Any, float, float, float]:
-    """The plane of rows, their squares about it, what freedom it spends of how many rows."""
+    """Return the plane of rows, its squared error, its degrees of freedom, and the row count."""
     own = (x * weights[:, None]).T @ x
     both = own + prior.nu_plane * prior.gram
     alike = prior.plane[:, k]
@@ -234,7 +234,7 @@ def _plane(x: Any, y: Any, weights: Any, prior: Planes, k: int) -> tuple[Any, fl
 
 
 def _filled(values: Any, missing: Any, hidden: Hidden, codes: np.ndarray) -> Any:
-    """Features, those that rows lack at their means in the components."""
+    """Return the features, with missing ones replaced by their means in the components."""
     if missing is None:
         return values
     gone = np.repeat(missing, np.diff(hidden.first), axis=1)
@@ -244,7 +244,7 @@ def _filled(values: Any, missing: Any, hidden: Hidden, codes: np.ndarray) -> Any
 
 
 def units_of_answers(y: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and deviation of answers; of those that do not vary, next to nothing."""
+    """Return mean and deviation of answers; the deviation of constant answers is tiny."""
     seen = weights[:, None] * ~np.isnan(y)
     share = seen / np.maximum(seen.sum(axis=0), 1e-300)
     shift = (share * np.nan_to_num(y)).sum(axis=0)

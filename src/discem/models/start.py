@@ -1,4 +1,4 @@
-"""Where a model begins: at the prior, or at the closed-form estimate under NLL."""
+"""The start of a model: at the prior, or at the closed-form estimate under NLL."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .mixture import Mixture
 
 
 class Tally(NamedTuple):
-    """What the data say before training: the statistics of the generative estimate."""
+    """Weighted statistics of the data before training, for the generative estimate."""
 
     family: Family
     classes: np.ndarray  # (M,) weight of each class or component
@@ -30,7 +30,7 @@ def collect(
 
 
 def count_classes(parts: list[tuple[np.ndarray, np.ndarray]], n_classes: int) -> np.ndarray:
-    """The weight of each class."""
+    """Return the total weight of each class."""
     classes = np.zeros(n_classes)
     for codes, weight in parts:
         known = codes >= 0
@@ -47,10 +47,10 @@ def start(
     stream: bool = False,
     first: np.ndarray | None = None,
 ) -> Mixture:
-    """The initial state: at the priors, or at the closed-form estimate under NLL.
+    """Return the initial state: at the priors, or at the closed-form estimate under NLL.
 
-    `prior` is that of the features; `stream` says that more data may come, see `Family.start`.
-    `first` is where the components of each class begin; None is one component for each.
+    `prior` is that of the features. With `stream`, more data may follow, see `Family.start`.
+    `first` gives the first component of each class; None is one component per class.
     """
     if first is None:
         first = np.arange(len(tally.classes) + 1)

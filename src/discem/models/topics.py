@@ -29,12 +29,12 @@ from .start import Tally, count_classes
 
 _FAMILY = words.WORDS
 LEAST_ALPHA = 1e-6  # of the topic proportions
-MOST_SWEEPS = 10_000  # over a document; more would be no better, and take for ever
+MOST_SWEEPS = 10_000  # over a document; more take very long and gain nothing
 
 
 @savable
 class Cvb0(NamedTuple):
-    """Collapsed variational inference of order zero, and the bound of order two for ``p(d | y)``.
+    """Collapsed variational inference of order zero; the bound of ``p(d | y)`` has order two.
 
     See `discem.models._cvb0.explain`.
     """
@@ -42,23 +42,23 @@ class Cvb0(NamedTuple):
     sweeps: int
 
     def explain(self, p: Any, documents: Documents, alpha: float) -> tuple:
-        """``ln p(d | y)``, (n, K), and the expected tokens of each stored word, (nnz, K, T)."""
+        """Return ``ln p(d | y)``, (n, K), and the expected tokens of stored words, (nnz, K, T)."""
         stored = documents.values, documents.place, documents.indptr
         return explain(p, *stored, alpha, self.sweeps)
 
 
 @savable
 class Gibbs(NamedTuple):
-    """The paper's sampler: one topic for all tokens of a word, drawn given those of the others.
+    """The sampler of the paper: one topic for all tokens of a word, drawn given the others.
 
-    It is in the paper's room, which needs Numba: see `discem.paper`.
+    It is part of `discem.paper`, which needs Numba.
     """
 
     sweeps: int
     seed: int
 
     def explain(self, p: np.ndarray, documents: Documents, alpha: float) -> tuple:
-        """``ln p(d | y)``, (n, K), and the expected tokens of each stored word, (nnz, K, T)."""
+        """Return ``ln p(d | y)``, (n, K), and the expected tokens of stored words, (nnz, K, T)."""
         from ..paper.sampler import gibbs
 
         table = np.ascontiguousarray(p.transpose(0, 2, 1))
@@ -70,9 +70,9 @@ class Gibbs(NamedTuple):
 @savable
 @dataclass(frozen=True)
 class Topics(Mixture):
-    """A topic model inside each class; `classes` are the classes, `first` says where topics begin.
+    """A topic model inside each class; `first` gives the first topic of each class.
 
-    The one block has a column of words for each topic, those of a class side by side.
+    The only block has one column of words per topic; the topics of a class are side by side.
     """
 
     alpha: float = 1.0  # of the topic proportions of a document
@@ -80,7 +80,7 @@ class Topics(Mixture):
 
     @property
     def n_topics(self) -> int:
-        """Topics of each class."""
+        """Return the number of topics of each class."""
         return int(self.first[1])
 
     @property
@@ -92,7 +92,7 @@ class Topics(Mixture):
         return 8.0 * float(self.first[-1])  # each sweep of the inference is a visit
 
     def scores(self, batch: tuple) -> tuple[Any, Any]:
-        """``ln p(y, d)``, (n, K), and the expected tokens of each stored word, (nnz, K, T)."""
+        """Return ``ln p(y, d)``, (n, K), and the expected tokens of stored words, (nnz, K, T)."""
         (documents,) = batch
         (block,) = self.blocks
         p = _FAMILY.cells(block, documents) / block.values["total"]
@@ -104,7 +104,7 @@ class Topics(Mixture):
     def leverage(self, batch: tuple, posterior: Any, weights: Any, moves: Moves) -> Any:
         """By class: sum over its topics of t^2 / count - length^2 / total, as the step leaves them.
 
-        Each document by itself; the length is that in the topic. See `WordsFamily.leverage`.
+        Each document is treated alone, with its length in the topic. See `WordsFamily.leverage`.
         """
         (documents,), (n, K), T = batch, weights.shape, self.n_topics
         xp, pairs = namespace_of(weights), self._pairs(documents, posterior, weights, moves)
@@ -132,7 +132,7 @@ class Topics(Mixture):
         return self._replace(classes=classes, blocks=(block,)), shortened + short
 
     def _pairs(self, documents: Documents, tokens: Any, weights: Any, moves: Moves) -> Pairs:
-        """What is to be moved: after some epochs few documents have anything to say of a class."""
+        """Return the tokens to move; after some epochs few documents have weight in a class."""
         xp, K = namespace_of(weights), self.n_classes
         document = segment_of(documents.indptr, len(documents.values))
         teaches = xp.abs(weights.T) > moves.negligible
@@ -171,12 +171,12 @@ class Topics(Mixture):
 
     @property
     def word_distributions(self) -> np.ndarray:
-        """p(word | topic, class) as (K, T, W)."""
+        """Return p(word | topic, class) as (K, T, W)."""
         p = np.exp(log_probabilities(self.blocks[0]))
         return p.reshape(self.n_classes, self.n_topics, -1)
 
     def proportions(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The scores of rows, (n, K), and expected topic proportions by class, (n, K, T)."""
+        """Return the scores of rows, (n, K), and expected topic proportions by class, (n, K, T)."""
         batch = self.read(rows)
         scores, tokens = self.scores(batch)
         mass = np.full((*scores.shape, self.n_topics), self.alpha)
@@ -186,9 +186,9 @@ class Topics(Mixture):
 
 
 class Pairs(NamedTuple):
-    """The expected tokens of the stored words of a batch, in those classes that are moved."""
+    """The expected tokens of the stored words of a batch, in the classes that are moved."""
 
-    row: Any  # (N,) which row they are of a table of (word, class) pairs: word * K + class
+    row: Any  # (N,) row of a table of (word, class) pairs: word * K + class
     document: Any  # (N,)
     weight: Any  # (N,) of the document in the class
     tokens: Any  # (N, T)
@@ -197,9 +197,9 @@ class Pairs(NamedTuple):
 def collect_topics(
     rows: Any, targets: Targets, weights: Any, n_features: int, n_classes: int, n_topics: int, rng
 ) -> Tally:
-    """Add up the statistics of all labelled rows, each of which joins a random topic.
+    """Add up the statistics of all labelled rows, each in a random topic.
 
-    Without `rng` all join the first.
+    Without `rng` all rows are in the first topic.
     """
     topic = np.zeros(len(weights), dtype=np.int64)
     if rng is not None and n_topics > 1:
@@ -213,7 +213,7 @@ def collect_topics(
 def start_topics(
     tally: Tally, prior: Any, classes: ClassPrior, alpha: float, inference, init, average, rng
 ) -> Topics:
-    """The initial state: at the prior (alike topics are told apart) or at the split counts."""
+    """Return the initial state: at the prior (with perturbed topics) or at the split counts."""
     total, K = float(tally.classes.sum()), len(tally.classes)
     M = tally.features.shape[1]
     block = _FAMILY.start(prior, tally.features, total, init, False)

@@ -1,4 +1,4 @@
-"""When training stops, and what it goes back to where its steps lead astray."""
+"""Decide when training stops, and which state to return to if its steps diverge."""
 
 from __future__ import annotations
 
@@ -13,43 +13,43 @@ from ..exceptions import warn
 from ..schedules import scale
 from .learner import Learner, Objective, Record, sample_of
 
-_SHORTER = 0.25  # of the steps, after they have led astray
+_SHORTER = 0.25  # factor of the steps after they have diverged
 _CERTAIN = 3.0  # standard errors
-_LOST = 0.05  # of what the best epoch had gained: steps that lose more lead astray
+_LOST = 0.05  # of the gain of the best epoch: steps that lose more than this have diverged
 
 
 class Patience:
-    """When to stop: there is no more to hope for, for several epochs in a row."""
+    """Stop training after several epochs in a row with too little to gain."""
 
     def __init__(self, tol: float | None, patience: int, least: float = 0.0):
         self.tol, self.patience = tol, patience
-        self.least = least  # epochs before there is anything to be seen
+        self.least = least  # epochs before the first judgement
         self.epochs = 0
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew, from another state."""
+        """Start again from another state."""
         self._best, self._waited = np.inf, 0
         self._trace: list[float] = []
         self._recent: deque[float] = deque(maxlen=self.patience)
 
     def calm(self, loss: float) -> float:
-        """The mean of the last losses: that of a single epoch is noisy."""
+        """Return the mean of the last losses, as the loss of a single epoch is noisy."""
         self._recent.append(loss)
         return sum(self._recent) / len(self._recent)
 
     def ends(self, loss: float) -> bool:
-        """Whether a share `tol` of the loss was not gained for too long."""
+        """Return whether the loss has not fallen by a share `tol` for too many epochs."""
         enough = np.inf
         if self._best < np.inf:
             enough = self._best - (self.tol or 0.0) * max(abs(self._best), 1e-2)
         return self._wait(loss < enough, loss)
 
     def ends_calmly(self, objective: float) -> bool:
-        """Whether less than `tol` is left to gain.
+        """Return whether less than `tol` is left to gain.
 
-        The distance to the optimum falls like a power of the epochs: at half of them it was some
-        five times what it is now.
+        The distance to the optimum falls like a power of the epochs: after half of them, it was
+        about five times the present distance.
         """
         self._trace.append(objective)
         left = abs(self._trace[len(self._trace) // 2 - 1] - objective) / 4.0
@@ -64,17 +64,17 @@ class Patience:
 
 
 class Guard:
-    """Training must not end above where it began.
+    """Ensure that training does not end above its start.
 
-    It watches a sample of the rows, or what the passes themselves have measured, and looks at all
-    rows only where these leave a doubt. Where an average of parameters is watched, what is gone
-    back to is the best epoch so far; else the start.
+    The guard watches the objective of a sample of rows, or the figures of the passes. It checks all
+    rows only if these are inconclusive. If it watches an average of parameters, it returns to the
+    best epoch so far, otherwise to the start.
     """
 
     def __init__(self, learner: Learner, data: Data, rows: np.ndarray, plan: Any):
         self.learner, self.data, self.rows, self.guarded = learner, data, rows, plan.guarded
         self.failed, self.schedule = False, learner.rule.schedule
-        self.tol = plan.tol or 1e-3  # what is no loss
+        self.tol = plan.tol or 1e-3  # a smaller rise does not count as a loss
         self.active = not plan.solved and (plan.guarded or plan.tol is not None)
         if not self.active:
             return
@@ -85,14 +85,14 @@ class Guard:
         self.whole: Objective | None = self.begun if self.sample is rows else None
 
     def watch(self, record: Record) -> bool:
-        """Put the objective on record; where it is above the start, go back there, if we may."""
+        """Record the objective; return to an earlier state if it has risen and this is allowed."""
         if not self.active:
             return False
         now = None
         if self.learner.state.averages:
             now = self.learner.objective(self.data, self.sample)
             record["objective"] = now.value
-            suspect = not now.rise(self.begun)[0] <= 0  # also if it is not a number
+            suspect = not now.rise(self.begun)[0] <= 0  # also true if it is NaN
             lost = now.value - self.least
             if lost < 0:
                 self.best, self.least = self.learner.snapshot(), now.value
@@ -107,9 +107,9 @@ class Guard:
         return True
 
     def end(self, last: float) -> None:
-        """Go back to the best epoch if the objective of the last is above; see that it gained.
+        """Return to the best epoch if the last objective is above it; warn if nothing was gained.
 
-        What comes next, such as a stream, takes its own steps, not those shortened here.
+        Later training, such as a stream, uses its own steps, not those shortened here.
         """
         self.learner.rule = self.learner.rule._replace(schedule=self.schedule)
         if self.active and self.guarded and last > self.least + self.tol:
@@ -134,7 +134,7 @@ class Guard:
             self.learner.restore(self.best)
 
     def _begin_again(self) -> None:
-        """From the best average, if one is kept: the states that it is of lay about it."""
+        """Restart with shorter steps, from the best average if one is kept."""
         self._go_back()
         if self.learner.state.averages:
             self.learner.restart(self.learner.model)
@@ -144,7 +144,7 @@ class Guard:
         )
 
     def _rose(self, now: Objective | None = None) -> bool:
-        """Whether the objective, `now` by the sample, is above the start's; by all if need be."""
+        """Return whether the objective is above the start; `now` is that of the sample."""
         now = now or self.learner.objective(self.data, self.sample)
         rise, error = now.rise(self.begun)
         if self.sample is self.rows or not abs(rise) <= _CERTAIN * error:

@@ -1,4 +1,4 @@
-"""A model in training: passes over rows, what they measured, and states to go back to."""
+"""A model in training: passes over rows, their figures, and snapshots to return to."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from ..models import Mixture
 from ..schedules import step_sizes
 
 MEASURED = ("loss", "nll", "ncll", "hinge", "accuracy")
-WINDOW = 100  # batches of a stream that stay on record
+WINDOW = 100  # batches of a stream that stay in the record
 _ROUNDING = 1e-12
-_SAMPLE = 2000  # rows that stand for all, where there are more
-_WORK = 2e7  # visits of numbers between two looks at the clock and at Ctrl-C
+_SAMPLE = 2000  # rows of the sample that represents larger data
+_WORK = 2e7  # visits of numbers between two checks of the clock and of Ctrl-C
 
 Record = dict[str, Any]
 
 
 class Objective(NamedTuple):
-    """What training makes small: the mean loss of rows, and the penalty spread over all."""
+    """The objective of training: the mean loss of rows, plus the penalty spread over all rows."""
 
     losses: np.ndarray  # of each row, times its weight
     weight: float  # of all these rows
@@ -39,7 +39,7 @@ class Objective(NamedTuple):
         return float(self.losses.sum()) / self.weight + self.penalty
 
     def rise(self, before: Objective) -> tuple[float, float]:
-        """By how much it is above another of the same rows, and the standard error of that."""
+        """Return the rise above an earlier objective of the same rows, and its standard error."""
         change = (self.losses - before.losses) * (len(self.losses) / self.weight)
         rise = float(change.mean()) + self.penalty - before.penalty
         if abs(rise) <= _ROUNDING * max(abs(self.value), abs(self.penalty)):
@@ -48,11 +48,11 @@ class Objective(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """A state to go back to."""
+    """A state that training can return to."""
 
     state: Any
     t: int
-    since: int  # the step from which on its average is taken
+    since: int  # the step from which on states are averaged
 
 
 @savable
@@ -62,9 +62,9 @@ class Learner:
     Parameters
     ----------
     state : state of a model
-        It is changed in place, and keeps a running average if it was made to.
+        It is changed in place. It keeps a running average if it has one.
     rule : Rule
-        Loss, projection, steps, the n that the prior is spread over, rows per step.
+        Loss, projection, steps, the number of rows that share the prior, rows per step.
     engine : Sequential, or one like it, optional
     """
 
@@ -75,13 +75,13 @@ class Learner:
         self.t = 0  # steps taken
         self.epochs = 0
         self.history: list[Record] = []
-        self.stream: Record = {}  # the means of all batches of a stream, and their sums
+        self.stream: Record = {}  # means over all batches of a stream, and their sums
         self._model: Any = None
-        self._own: Any = None  # the last state whose arrays are known to be its own
+        self._own: Any = None  # the last state whose arrays this learner owns
 
     @property
     def model(self) -> Any:
-        """The model to predict with: the average of the states where one is kept."""
+        """Return the model for predictions: the average of the states if one is kept."""
         if self._model is None:
             self._model = self.state.averaged()
         return self._model
@@ -94,33 +94,33 @@ class Learner:
     # --- the state --------------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
-        """Keep what is there now."""
+        """Return a snapshot of the current state."""
         return Snapshot(copied(self.state), self.t, self.rule.since)
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Go back to a snapshot, which may be used again."""
+        """Return to a snapshot, which stays usable."""
         self.state, self.t, self._model = copied(snapshot.state), snapshot.t, None
         self.rule = self.rule._replace(since=snapshot.since)
 
     def restart(self, state: Any) -> None:
-        """Go on from another state; where an average was kept, a new one starts."""
+        """Continue from another state; if an average was kept, a new one starts."""
         if self.state.averages and not state.averages:
             state = state.with_average()
         self.state, self._model = state, None
 
     def accept(self, state: Any, rows: int) -> None:
-        """Take a state that was trained on so many rows."""
+        """Take a state that was trained on this number of rows."""
         self.state, self._model = state, None
         self.t += self.rule.counted(rows)
 
     def own(self) -> None:
-        """Let the state be in memory that may be written to; a pickle may have come with a file."""
+        """Copy the state into writable memory; a loaded pickle may share memory with its file."""
         if self.state is not self._own:  # a stream of single rows would ask for each of them
             self.state, self._model = owned(self.state), None
 
     @contextmanager
     def in_single_precision(self) -> Iterator[None]:
-        """Keep large tables in single precision meanwhile, if the engine works on them here."""
+        """Keep large tables in single precision within a `with`, if the engine uses host memory."""
         if not self.engine.in_place:
             yield
             return
@@ -131,12 +131,12 @@ class Learner:
             self.state, self._model = self.state.in_precision(np.float64), None
 
     def average(self) -> None:
-        """Keep a running average from now on, if there is none."""
+        """Start a running average, if there is none."""
         if not self.state.averages:
             self.state, self._model = self.state.with_average(), None
 
     def forget(self, steps: int) -> None:
-        """Let the average so far weigh what that of so many steps would, if one is kept."""
+        """Give the average so far the weight of an average of `steps` steps, if one is kept."""
         if self.state.averages:
             weight = steps * (steps + 1) * (2 * steps + 1) / 6  # the sum of t^2
             self.state, self._model = self.state.reweighed(weight), None
@@ -145,13 +145,14 @@ class Learner:
     # --- passes over rows -------------------------------------------------------------------------
 
     def learn(self, data: Any, order: Any, show: Callable | None = None) -> np.ndarray:
-        """Take one pass, and return what was measured; `show(rows, figures)` may watch.
+        """Take one pass and return its figures; `show(rows, figures)` is called on the way.
 
-        `data` are rows here, or on workers; the order is what they have `shuffled`, or the rows.
+        `data` are rows in this process or on workers; `order` is the result of `shuffled`, or the
+        rows.
         """
         figures = np.zeros(len(FIGURES))
         self.own()
-        self._model = None  # at once: Ctrl-C may come when the state has changed already
+        self._model = None  # before anything else: Ctrl-C may come after the state has changed
         for done in self.engine.learn(
             self.state, self.rule, self.t, data, order, figures, self._chunk(data.rows)
         ):
@@ -162,13 +163,13 @@ class Learner:
         return figures
 
     def epoch(self, data: Any, order: Any, show: Callable | None = None) -> Record:
-        """Take one pass, and put it on record."""
+        """Take one pass, and record its figures."""
         begun = time.perf_counter()
         figures = self.learn(data, order, show)
         return self.put_on_record(figures, data, order, self.step_size, begun)
 
     def look(self, data: Data, order: np.ndarray, show: Callable | None = None) -> Record:
-        """Put on record what a pass would see, and learn nothing."""
+        """Record the figures of a pass without learning."""
         begun = time.perf_counter()
         figures, _ = self._measure(data, order)
         if show is not None:
@@ -176,7 +177,7 @@ class Learner:
         return self.put_on_record(figures, data, order, 0.0, begun)
 
     def put_on_record(self, figures, data: Any, order, step: float, begun: float) -> Record:
-        """Write down what a pass has measured."""
+        """Record the figures of a pass."""
         self.epochs += 1
         record: Record = {"epoch": self.epochs} | self._summary(figures, data, order)
         record["step"] = step
@@ -186,7 +187,7 @@ class Learner:
         return record
 
     def batch(self, data: Data, order: np.ndarray) -> Record:
-        """Take one pass over the next rows of a stream; the last ones, and all, are on record."""
+        """Take one pass over the next rows of a stream; record the last batches, and the totals."""
         record = self.epoch(data, order)
         del self.history[:-WINDOW]
         weight = float(data.weights[order][data.targets.labelled[order]].sum())
@@ -200,27 +201,27 @@ class Learner:
         return record
 
     def score(self, rows: Any, order: np.ndarray | None = None) -> np.ndarray:
-        """The scores ``ln p(y=k, x)`` of all rows, or of those in `order`, as (n, K)."""
+        """Return the scores ``ln p(y=k, x)`` of all rows, or of those in `order`, as (n, K)."""
         return self.engine.score(self.model, rows, order)
 
     def measure(self, data: Data, order: np.ndarray, prefix: str) -> Record:
-        """The figures of an epoch for given rows, at the model as it is."""
+        """Return the figures of an epoch for the given rows, under the current model."""
         summary = self._summary(self._measure(data, order)[0], data, order)
         return {prefix + name: value for name, value in summary.items()}
 
     def objective(self, data: Data, order: np.ndarray) -> Objective:
-        """What training makes small, by the rows in `order`, at the model as it is."""
+        """Return the objective of the rows in `order`, under the current model."""
         _, losses = self._measure(data, order)
         weight = max(float(data.weights[order].sum()), 1e-300)
         return Objective(losses, weight, self.model.penalty() / self.rule.n)
 
     def _measure(self, data: Data, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Figures of all rows in `order`, and the loss of each."""
+        """Return the figures of all rows in `order`, and the loss of each."""
         figures = np.zeros(len(FIGURES))
         return figures, self.engine.measure(self.model, self.rule.loss, data, order, figures)
 
     def _summary(self, figures: np.ndarray, data: Any, order: Any) -> Record:
-        total = figures[WEIGHT] or max(figures[ROWS], 1.0)  # unlabelled rows have a loss alone
+        total = figures[WEIGHT] or max(figures[ROWS], 1.0)  # unlabelled rows only have a loss
         means = {name: float(figures[FIGURES.index(name)] / total) for name in MEASURED}
         family = self.state.family
         figures, data, order = data.in_sample(figures, order)
@@ -235,7 +236,7 @@ class Learner:
     # --- files ------------------------------------------------------------------------------------
 
     def check(self, n_classes: int, n_features: Any) -> None:
-        """Refuse what training cannot have left; it may come from anywhere."""
+        """Validate the state of training, which may come from any file."""
         kind = type(self.state).__name__
         demand(isinstance(self.state, Mixture), f"it holds a {kind} where a model belongs")
         self.state.check(n_classes, n_features)
@@ -250,12 +251,12 @@ class Learner:
             demand(isinstance(value, int | float), f"{name} of the stream is not a number")
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_model": None, "_own": None}  # they follow from the state
+        return self.__dict__ | {"_model": None, "_own": None}  # derived from the state
 
     def to_fields(self) -> dict[str, Any]:
-        """What a file says of a learner: all but the engine and the time it took.
+        """Return what a file stores of a learner: all but the engine and the training time.
 
-        These are not of the model: the same training gives the same file.
+        Engine and time are left out so that the same training gives the same file.
         """
         # thousands of small dicts are slow to write one by one
         history = json.dumps([_untimed(record) for record in self.history])
@@ -271,7 +272,7 @@ class Learner:
 
 
 def sample_of(rows: np.ndarray) -> np.ndarray:
-    """The same few of the same rows each time, or all where there are no more."""
+    """Return a small sample of the rows, always the same, or all rows if there are few."""
     if len(rows) <= _SAMPLE:
         return rows
     return np.sort(np.random.default_rng(0).choice(rows, _SAMPLE, replace=False))
@@ -280,7 +281,7 @@ def sample_of(rows: np.ndarray) -> np.ndarray:
 def best_start(
     states: list[Any], rule: Rule, data: Data, engine: Sequential | None = None
 ) -> Learner:
-    """A learner at the state that has the least objective, by a sample of the rows."""
+    """Return a learner at the state with the smallest objective, on a sample of the rows."""
     learners = [Learner(state, rule, engine) for state in states]
     if len(learners) == 1:
         return learners[0]

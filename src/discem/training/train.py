@@ -1,7 +1,7 @@
 """Training: epochs, their order, when to stop, the best model, history, interruption.
 
-The mathematics is elsewhere: a `Learner` owns a model in training and lets an engine run the one
-update over rows; `train` decides what happens from epoch to epoch.
+This module decides what happens from epoch to epoch. The mathematics is elsewhere: a `Learner` owns
+a model in training and lets an engine run the one update over rows.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _SOME = 20
 
 @dataclass(frozen=True)
 class Plan:
-    """How long to train, and who watches."""
+    """How long to train, and which callback to call."""
 
     epochs: int
-    tol: float | None = None  # what training may still hope to gain when it stops; None: all epochs
-    patience: int = 10  # epochs in a row without more to hope for, until it stops
+    tol: float | None = None  # stop when less than this is left to gain; None: take all epochs
+    patience: int = 10  # epochs in a row with less than `tol` to gain before training stops
     verbose: int = 0
-    callback: Callable[[Record], bool] | None = None  # says whether to stop
-    solved: bool = False  # the start is the optimum: look at it, and learn nothing
-    guarded: bool = True  # go back and shorten the steps where they lead astray
+    callback: Callable[[Record], bool] | None = None  # returns whether to stop
+    solved: bool = False  # the start is the optimum: measure it, without learning
+    guarded: bool = True  # return to an earlier state and shorten the steps if they diverge
     hide: Any = None  # rows, rng -> these rows, some cells missing
     whole: bool = False  # take steps of all rows at once, with a line search
     late: bool = False  # average the states of the second half only; the mean is what is left
@@ -51,14 +51,12 @@ def train(
     rng: Any,
     shards: Shards | None = None,
 ) -> None:
-    """Train on `rows`, epoch after epoch; with rows `held` out, keep the model that is best there.
+    """Train on `rows` for some epochs; with `held` rows, keep the model that is best on them.
 
-    With `shards`, rows on workers are trained on, and `rows` stand for them wherever training is
-    judged.
+    With `shards`, training uses the rows on workers, and `rows` represent them in all judgements.
 
-    With `plan.hide` each epoch sees other cells of the rows, and what training makes small is
-    judged by cells hidden once and for all. After an interruption the learner has learnt what it
-    has learnt so far.
+    With `plan.hide`, each epoch hides other cells of the rows; the objective is judged with cells
+    hidden once and for all. After an interruption the learner keeps what it has learnt so far.
     """
     if plan.whole and shards is None and not plan.solved:
         _train_whole(learner, data, rows, held, plan, rng)
@@ -75,7 +73,7 @@ def _train_in_passes(
     learner: Learner, data: Data, passes: Data, rows: np.ndarray, held: np.ndarray,
     plan: Plan, rng: Any, shards: Shards | None,
 ) -> None:  # fmt: skip
-    """Train by `passes` over the rows, which may be less precise than the data."""
+    """Train with `passes` over the rows, which may be less precise than the data."""
     epochs = 1 if plan.solved else plan.epochs
     hide, complete = plan.hide, data
     if hide is not None:
@@ -106,7 +104,7 @@ def _train_in_passes(
                 if record["validation_loss"] < best:
                     kept, best = learner.snapshot(), record["validation_loss"]
                 done = patience.ends(record["validation_loss"])
-            elif "objective" in record:  # of the average of the states, which is calm
+            elif "objective" in record:  # the objective of the averaged state, which is smooth
                 done = patience.ends_calmly(record["objective"])
             else:
                 done = patience.ends(patience.calm(record["loss"]))
@@ -116,7 +114,7 @@ def _train_in_passes(
         learner.restore(kept)
     progress.close(done or plan.solved)
     guard.end(-np.inf if len(held) else record.get("objective", -np.inf))
-    if plan.late:  # a stream goes on from here
+    if plan.late:  # a stream continues from here
         learner.accept(learner.model, 0)
     if plan.tol is not None and not (done or stopped or plan.solved or guard.failed):
         _warn_of_the_end(plan.epochs)
@@ -125,11 +123,11 @@ def _train_in_passes(
 def _train_whole(
     learner: Learner, complete: Data, rows: np.ndarray, held: np.ndarray, plan: Plan, rng: Any
 ) -> None:
-    """Train by steps of all rows at once; they need no guard, for none is worse than its start."""
+    """Train with steps of all rows. They need no guard, as no step ends above its start."""
     data = complete.take(span(rows))
     progress = Progress(plan.verbose, plan.epochs, len(rows))
     kept, best, begun = None, np.inf, learner.epochs
-    stopped, done, hope = False, False, np.inf  # what may still be gained
+    stopped, done, hope = False, False, np.inf  # what is left to gain
     for last, steps in descend(learner, data, plan.hide, rng, plan.tol, plan.epochs):
         patience = Patience(plan.tol, plan.patience)
         for record, left in () if stopped else steps:

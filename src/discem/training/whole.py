@@ -1,10 +1,10 @@
-"""Steps of all rows at once: for data so small that a step may look at all of them.
+"""Steps of all rows at once: for data so small that each step can use all rows.
 
-Each step is the method's natural gradient, in coordinates without bounds; a step that does not make
-the penalised objective smaller is not taken. So training cannot end above its start, needs no step
-size, and is the same on every run. Conjugate gradients come first: they are slow where columns are
-correlated, but nothing leads them astray. After some steps in a row that went as planned the
-objective is smooth enough for L-BFGS; whatever goes wrong begins anew.
+Each step is a natural gradient of the method, in unbounded coordinates. A step is rejected unless
+it reduces the penalised objective. So training cannot end above its start, needs no step size, and
+gives the same result on every run. It begins with conjugate gradients, which are slow for
+correlated columns but robust. After several accepted steps in a row the objective is smooth enough
+for L-BFGS. After a rejected step it starts again with conjugate gradients.
 """
 
 from __future__ import annotations
@@ -27,38 +27,38 @@ from ..models.free import placed, reach_of, slope_of, sums_of, vector_of
 from ..update import judge
 from .learner import Learner
 
-_REACH = 0.5  # the most that a step may move a coordinate: deviations of a mean, else logarithms
+_REACH = 0.5  # the longest step of a coordinate: in deviations for means, else in logarithms
 _MEMORY = 10  # pairs that quasi-Newton steps remember
-_CALM = 3  # steps in a row that went as planned, before quasi-Newton steps are trusted
+_CALM = 3  # accepted steps in a row before quasi-Newton steps are used
 _LONGER, _SHORTER, _MOMENTUM = 1.2, 0.5, 0.95
 _LEAST = 10  # steps before training may stop
 _TINY = 1e-12
-_ROUNDING = 1e-6  # nats a row
-_OF_A_PART = 4  # the share of the steps left that it may take is one over this
-_WIDTH = 1.0  # nats, of the turns of a loss with edges: narrower ones fit noise
-_KEPT = 1 << 24  # cells to keep the statistics of
-_COPIES = 2  # of rows with hidden cells; one is enough
+_ROUNDING = 1e-6  # nats per row
+_OF_A_PART = 4  # a part may take one of so many of the remaining steps
+_WIDTH = 1.0  # nats: the width of smoothed corners of a loss; narrower ones fit noise
+_KEPT = 1 << 24  # the most cells whose statistics are kept
+_COPIES = 2  # copies of rows with hidden cells; one is enough
 _MANY = 4_000  # .. from so many rows on
-_AS_THEY_ARE = 0.35  # the weight of the rows themselves
-_FRESH = 5  # steps, after which other cells are hidden
+_AS_THEY_ARE = 0.35  # the weight of the complete rows
+_FRESH = 5  # steps after which other cells are hidden
 _AVERAGED = 4  # draws of hidden cells whose last models are averaged
-_FIRST, _GROWTH = 2_000, 4  # rows of the first part of large data, and how much larger the next is
-_OF_A_CLASS = 20  # rows of each class, at least, in every part
+_FIRST, _GROWTH = 2_000, 4  # rows of the first part of large data, and the growth of parts
+_OF_A_CLASS = 20  # rows of each class in every part, at least
 
 
 class Place(NamedTuple):
-    """A model, and the penalised objective where it stands."""
+    """A model, and the penalised objective and its derivatives there."""
 
     model: Any
     vector: np.ndarray  # its free coordinates
     value: float  # mean loss + penalty / n
     gradient: np.ndarray
-    metric: np.ndarray  # positive, by coordinate
+    metric: np.ndarray  # positive, for each coordinate
     figures: np.ndarray  # of a pass over the rows
 
 
 class Seen(NamedTuple):
-    """What a pass has found in some of the rows."""
+    """The results of a pass over some of the rows."""
 
     loss: Any
     sums: list[tuple]  # see `sums_of`
@@ -66,10 +66,10 @@ class Seen(NamedTuple):
 
 
 class Passes:
-    """Passes over the same rows; few rows keep their statistics from one pass to the next.
+    """Passes over the same rows; if there are few rows, their statistics are kept between passes.
 
-    The rows are where the engine works, and what is found there comes here. Where the engine has
-    threads, they look at rows at the same time; what they find is added up in one order.
+    The engine keeps the rows where it works, and results come back here. An engine with threads
+    reads several parts at the same time; results are added in a fixed order.
     """
 
     def __init__(self, model: Any, rule: Rule, data: Data, engine: Sequential):
@@ -115,7 +115,7 @@ class Passes:
 
 
 def _added(found: Iterable[Seen]) -> Seen:
-    """What was found in all rows; later finds are added to the first."""
+    """Add the results of all rows; later results are added to the first."""
     first, *others = found
     for each in others:
         pairs = zip(first.sums, each.sums, strict=True)
@@ -125,7 +125,7 @@ def _added(found: Iterable[Seen]) -> Seen:
 
 
 class Descent:
-    """Steps of all rows, each from the best place so far; each costs one pass over the rows."""
+    """Steps of all rows, each from the best place so far; each step costs one pass."""
 
     def __init__(
         self,
@@ -140,11 +140,11 @@ class Descent:
         self.here = self.passes.look(model)
         self.values = [self.here.value]
         self.conjugate, self.quasi = Conjugate(self.here), quasi
-        self.calm = _CALM if quasi.ready else 0  # of other rows, whose curvature is about the same
-        self.ended = False  # whether no step gains anything more
+        self.calm = _CALM if quasi.ready else 0  # other rows have about the same curvature
+        self.ended = False  # whether no step improves the objective any more
 
     def turn_to(self, data: Data) -> None:
-        """Go on with other rows of the same kind; what was learnt of the curvature still holds."""
+        """Continue with other rows of the same kind, and keep the estimate of the curvature."""
         here = self.here
         self.passes = Passes(here.model, self.passes.rule, data, self.passes.engine)
         self.here = self.passes.look(here.model, here.vector)
@@ -153,11 +153,11 @@ class Descent:
         self.ended = False
 
     def step(self) -> None:
-        """Try one step, and take it if it is downhill."""
+        """Try one step, and accept it if it reduces the objective."""
         here, conjugate = self.here, self.conjugate
         trusted = self.calm >= _CALM and self.quasi.ready
         step = self.quasi.step(here) if trusted else conjugate.step()
-        if not step @ here.gradient < 0 and conjugate.restart(here):  # rounding, or the end
+        if not step @ here.gradient < 0 and conjugate.restart(here):  # rounding, or the optimum
             step, trusted = conjugate.step(), False
         short = np.minimum(1.0, _REACH / np.maximum(reach_of(here.model, step), 1e-300))
         model = placed(here.model, here.vector + short * step)
@@ -175,14 +175,15 @@ class Descent:
                 conjugate.shorten(here, there, step)
             self.ended = not conjugate.restart(here)
             return
-        self.values.append(there.value)  # steps that were not taken say nothing of what is left
+        self.values.append(there.value)  # rejected steps tell nothing about what is left to gain
 
     @property
     def left(self) -> float:
-        """What more steps may still gain; not a number where that cannot be told.
+        """Return an estimate of what further steps can gain; infinite if it is unknown.
 
-        The distance to the optimum falls like a power of the steps: at half of them it was some
-        five times what it is now. Where no step goes downhill, the gradient says how far it is.
+        The distance to the optimum falls like a power of the steps: after half of them, it was
+        about five times the present distance. If no step reduces the objective, the gradient gives
+        the estimate.
         """
         if self.ended:
             slope = self.here.gradient
@@ -193,7 +194,7 @@ class Descent:
 
 
 class Conjugate:
-    """Natural gradients that keep their momentum (Fletcher and Reeves), and a length of step."""
+    """Conjugate natural gradients (Fletcher and Reeves) with an adaptive step length."""
 
     def __init__(self, here: Place):
         self.length = 1.0
@@ -203,7 +204,7 @@ class Conjugate:
         return self.length * self.direction
 
     def went(self, old: Place, new: Place, step: np.ndarray, trusted: bool) -> None:
-        """Turn, after a step downhill; let the next be longer, unless this went too far."""
+        """Turn after an accepted step, and lengthen the next step unless this one was too long."""
         before, now = old.gradient @ step, new.gradient @ step
         if not trusted:
             self.length *= _LONGER if now < 0 else max(_SHORTER, before / (before - now))
@@ -214,23 +215,23 @@ class Conjugate:
         self.direction = natural + momentum * last
 
     def shorten(self, old: Place, new: Place, step: np.ndarray) -> None:
-        """After a step uphill: where a parabola through what is known has its bottom."""
+        """Shorten the step after a rejected one, to the minimum of a fitted parabola."""
         rate = old.gradient @ step
         rise = new.value - old.value - rate
         bottom = -rate / (2.0 * rise) if np.isfinite(rise) and rise > 0 else 0.0
         self.length *= float(np.clip(bottom, 0.1, 0.5))
 
     def restart(self, here: Place) -> bool:
-        """Forget momentum; return whether there is any way downhill."""
+        """Forget momentum; return whether the objective can still be reduced."""
         self.direction = -here.gradient / here.metric
         return self.length > _TINY and bool(self.direction @ here.gradient < 0)
 
 
 class QuasiNewton:
-    """L-BFGS in coordinates that the metric scales where the model stands.
+    """L-BFGS in coordinates scaled by the metric at the current place.
 
-    What was learnt of the curvature in one place holds elsewhere in units of the metric: variances
-    change by orders of magnitude on the way.
+    The curvature learnt at one place also holds elsewhere if it is in units of the metric, although
+    variances change by orders of magnitude during training.
     """
 
     def __init__(self) -> None:
@@ -238,7 +239,7 @@ class QuasiNewton:
         self.scale = 1.0
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Forget the curvature."""
         self.pairs.clear()
 
     @property
@@ -267,7 +268,7 @@ class QuasiNewton:
 
 
 def with_holes(data: Data, hide: Any, rng: Any) -> Data:
-    """The rows as they are, and copies of them in which cells are hidden."""
+    """Return the complete rows, and copies of them with hidden cells."""
     copies = _COPIES if data.rows.n_rows < _MANY else 1
     hidden = [hide(data.rows, rng, complete=0.0) for _ in range(copies)]
     share = (1.0 - _AS_THEY_ARE) / copies
@@ -277,16 +278,16 @@ def with_holes(data: Data, hide: Any, rng: Any) -> Data:
 
 
 def parts_of(data: Data, rng: Any) -> Iterator[np.ndarray]:
-    """Rows to train on one after the other: a few at first, then more and more, and all at last.
+    """Yield parts of growing size to train on, one after the other; the last is all rows.
 
-    Most of the way needs few rows. Every part has some rows of each class.
+    A few rows are enough for most of training. Every part has some rows of each class.
     """
     n = data.rows.n_rows
     if n > _FIRST * _GROWTH:
         order = rng.permutation(n)
         order = order[data.weights[order] > 0]
         codes = data.targets.codes[order]
-        rank = np.empty(len(order), dtype=np.int64)  # of a row among those of its class
+        rank = np.empty(len(order), dtype=np.int64)  # the rank of a row within its class
         for code in np.unique(codes):
             own = np.flatnonzero(codes == code)
             rank[own] = np.arange(len(own))
@@ -300,26 +301,26 @@ def parts_of(data: Data, rng: Any) -> Iterator[np.ndarray]:
 def descend(
     learner: Learner, data: Data, hide: Any, rng: Any, tol: float | None, most: int
 ) -> Iterator[tuple[bool, Iterator[tuple[dict[str, Any], float]]]]:
-    """Take at most so many steps of all rows, in phases; yield whether it is the last, and steps.
+    """Take at most `most` steps of all rows, in phases; yield whether it is the last, and steps.
 
-    Steps are the record of each, and what may still be gained. A phase may be left early, or
-    skipped. Large data are trained on in parts, and a loss with edges is made smooth. At the end
-    the learner has the better of the last state and the start, judged by all rows and by the loss
-    itself.
+    Each step is its record, and an estimate of what is left to gain. A phase may be left early, or
+    skipped. Large data are trained on in parts, and a loss with corners is smoothed. At the end the
+    learner holds the better of the last state and the start, judged on all rows with the original
+    loss.
     """
     start, begun = learner.model, learner.epochs
     rule = learner.rule.smoothed(_WIDTH)
     parts, quasi = list(parts_of(data, rng)), QuasiNewton()
 
     def draw(own: Data) -> Data:
-        """The rows; where cells are hidden, with others hidden each time."""
+        """Return the rows; if cells are hidden, other ones are hidden on each call."""
         return own if hide is None else with_holes(own, hide, rng)
 
     def steps(own: Data, tol: float | None, share: int) -> Iterator:
         left = (most - (learner.epochs - begun)) // share
         return _steps(learner, rule, partial(draw, own), hide is not None, tol, left, quasi)
 
-    for rows in parts:  # what is left to gain with few rows is noise of the sample
+    for rows in parts:  # smaller gains on few rows are noise of the sample
         yield False, steps(data.take(rows), None if tol is None else 3.0 * tol, _OF_A_PART)
     watched = bool(parts) or rule != learner.rule
     judges = Passes(start, learner.rule, draw(data), learner.engine) if watched else None
@@ -339,10 +340,10 @@ def _steps(
     most: int,
     quasi: QuasiNewton,
 ) -> Iterator[tuple[dict[str, Any], float]]:
-    """Steps until there is no more to gain.
+    """Yield steps until too little is left to gain.
 
-    Where cells are hidden the rows vary: a model that fits one draw of them well is not the best of
-    others. So every few steps there is a new draw, and the models that the last ones led to are
+    If cells are hidden, the rows vary: a model that fits one draw of hidden cells well is not the
+    best for others. So hidden cells are drawn again every few steps, and the last models are
     averaged.
     """
     if most < 1:

@@ -219,7 +219,7 @@ def test_priors_calibration_and_shifts(model, tmp_path):
     other._fitted.texts.temperature = 9.0
     classes = other.predict(UNSEEN)
     other.calibrate(UNSEEN, TRUTH)
-    assert 0.3 < other._fitted.texts.temperature < 3.0
+    assert 0.3 < other.chosen_["texts"]["temperature"] < 3.0
     assert (other.predict(UNSEEN) == classes).all()
 
 

@@ -109,6 +109,8 @@ class TableAnswers(Asks, TablePreset, ClassifierPreset):
             said = texts.said(self._texts_of(table), self.classes_)
             scores = texts.scores(log_p, said, *self._log_frequencies())
             texts.temperature = self.model_._best_temperature(scores, y, sample_weight)
+            if "texts" in self.chosen_:
+                self.chosen_["texts"]["temperature"] = texts.temperature
             return self
         for model, _ in self._fitted.members:
             model.calibrate(X, y, sample_weight)

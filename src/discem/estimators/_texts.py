@@ -98,10 +98,12 @@ class TextBlock:
         known = targets.labelled[rows].any()
         if not len(rows) or not self.weight or (self.model is None and not known):
             return
-        some: Any = _input.Shares(batch.y[rows], batch.classes) if not targets.plain else None
+        some: Any
         if targets.plain:
             labels = np.array([*plain_labels(batch.classes), None], dtype=object)
             some = labels[targets.codes[rows]]
+        else:
+            some = _input.Shares(batch.y[rows], batch.classes)
         model = new() if self.model is None else self.model
         documents = [texts[i] for i in rows]
         with suppress(EmptyVocabulary):  # there may be words in later rows

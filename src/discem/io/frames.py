@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from itertools import chain
 from typing import Any
 
@@ -175,7 +176,11 @@ def _open_list(X: Sequence[Any]) -> Table:
 
 
 def _open_pandas(X: Any) -> Table:
-    return Table("pandas", X.columns, X.shape, lambda j: X.iloc[:, j], _read_pandas)
+    @cache
+    def columns() -> list[Any]:  # all at once: `iloc` takes longer for a column than its only row
+        return [column for _, column in X.items()]
+
+    return Table("pandas", X.columns, X.shape, lambda j: columns()[j], _read_pandas)
 
 
 def _read_pandas(column: Any, where: str) -> Content:

@@ -40,7 +40,9 @@ OWN = {
 }
 SHARED = ["the", "market", "price", "report", "today", "year", "said", "new"]
 NAMES = list(OWN)
-FIXED = {"loss": "ncll", "weighting": "tfidf", "temperature": 1.0, "max_iter": 3, "random_state": 0}
+ALONE = {"ngram_range": (1, 1)}  # words
+FIXED = ALONE | {"loss": "ncll", "weighting": "tfidf", "temperature": 1.0, "max_iter": 3}
+FIXED |= {"random_state": 0}
 QUICK = {"max_iter": 5, "random_state": 0}  # all is chosen, in a third of the time
 LOSSES = ["ncll", "hinge", "nll", "blend"]
 every_loss = pytest.mark.parametrize("loss", LOSSES)
@@ -283,15 +285,15 @@ def negated(n, seed=0):
 def test_pairs_of_words_are_taken_where_they_pay(options, tmp_path):
     X, y = negated(400)
     test, truth = negated(200, seed=1)
-    words = TextClassifier(**QUICK, **options).fit(X, y)
-    pairs = TextClassifier(ngram_range="auto", **QUICK, **options).fit(X, y)
+    words = TextClassifier(ngram_range=(1, 1), **QUICK, **options).fit(X, y)
+    pairs = TextClassifier(**QUICK, **options).fit([*X, "odd ones"], [*y, "-"])
     assert words.score(test, truth) < 0.65
     assert pairs.score(test, truth) > 0.95
     assert pairs.chosen_["ngram_range"] == (1, 2)
     tried = [trial["ngram_range"] for trial in pairs.choice_]
     assert tried == [(1, 1)] * 4 + [(1, 2)] * 2
-    by_hand = TextClassifier(ngram_range=(1, 2), **QUICK, **options).fit(X, y)
-    assert pairs.vocabulary_ == by_hand.vocabulary_
+    counts = CountVectorizer(ngram_range=(1, 2), min_df=2).fit(X)
+    assert options or pairs.vocabulary_ == counts.vocabulary_
     pairs.save(tmp_path / "pairs")
     again = discem.load(tmp_path / "pairs")
     assert again.chosen_ == pairs.chosen_
@@ -301,15 +303,15 @@ def test_pairs_of_words_are_taken_where_they_pay(options, tmp_path):
 
 def test_words_alone_are_kept_where_pairs_do_not_pay_or_cannot_be_tried(monkeypatch):
     X, y = corpus(300)
-    model = TextClassifier(ngram_range="auto", **QUICK).fit(X, y)
+    model = TextClassifier(**QUICK).fit(X, y)
     assert model.chosen_["ngram_range"] == (1, 1)
     assert len(model.choice_) == 6
     X, y = negated(200)
     shares = pd.DataFrame({name: (y == name).astype(float) for name in "+-"})
-    unjudged = TextClassifier(ngram_range="auto", **QUICK).fit(X, shares)
-    stream = TextClassifier(ngram_range="auto").partial_fit(X, y)
-    monkeypatch.setattr("discem.estimators._word_trials._MOST_PAIRS", 1000)
-    large = TextClassifier(ngram_range="auto", **QUICK).fit(X, y)
+    unjudged = TextClassifier(**QUICK).fit(X, shares)
+    stream = TextClassifier().partial_fit(X, y)
+    monkeypatch.setattr("discem.estimators._word_trials._MOST_COUNTED", 1000)
+    large = TextClassifier(**QUICK).fit(X, y)
     assert len(large.choice_) == 4
     for model in (unjudged, stream, large):
         assert model.chosen_["ngram_range"] == (1, 1)
@@ -325,7 +327,7 @@ def test_interrupted_while_pairs_are_tried_or_trained(line, pairs):
         if record.get("choice", "").startswith(line) and (line or record["stage"] == "fit"):
             raise KeyboardInterrupt
 
-    model = TextClassifier(ngram_range="auto", callback=interrupt, **QUICK)
+    model = TextClassifier(callback=interrupt, **QUICK)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     assert model.chosen_["ngram_range"] == ((1, 2) if pairs else (1, 1))
@@ -333,9 +335,58 @@ def test_interrupted_while_pairs_are_tried_or_trained(line, pairs):
     assert np.isfinite(model.predict_log_proba(X)).all()
 
 
-def test_pairs_are_those_of_words():
-    with pytest.raises(OptionError, match=r"ngram_range='auto' .* analyzer='word'"):
-        TextClassifier(ngram_range="auto", analyzer="char").fit(*corpus(60))
+def test_of_characters_there_are_longer_pieces():
+    model = TextClassifier(analyzer="char_wb", random_state=0).fit(*corpus(60))
+    assert {len(piece) for piece in model.vocabulary_} == {2, 3, 4, 5}
+    assert "ngram_range" not in model.chosen_
+    one = TextClassifier(analyzer=str.split, random_state=0).fit(*corpus(60))
+    assert not any(" " in word for word in one.vocabulary_)
+
+
+def misspelt(n, seed=0):
+    """Texts of two words of their class, with a letter that is wrong in each."""
+    rng = random.Random(seed)
+    texts, labels = [], rng.choices(NAMES, k=n)
+    for label in labels:
+        words = rng.choices(OWN[label], k=2) + rng.choices(SHARED, k=3)
+        places = [rng.randrange(len(word)) for word in words]
+        letters = rng.choices("abcdefghijklmnopqrstuvwxyz", k=5)
+        wrong = [w[:i] + c + w[i + 1 :] for w, i, c in zip(words, places, letters, strict=True)]
+        texts.append(" ".join(wrong))
+    return texts, np.array(labels)
+
+
+def test_pieces_of_words_are_taken_where_words_are_misspelt(tmp_path):
+    X, y = misspelt(200)
+    test, truth = misspelt(200, seed=1)
+    words = TextClassifier(**QUICK).fit(X, y)
+    model = TextClassifier(analyzer="auto", **QUICK).fit(X, y)
+    assert model.chosen_["analyzer"] == "pieces"
+    assert model.score(test, truth) > words.score(test, truth) + 0.1
+    assert [tried["analyzer"] for tried in model.choice_] == 6 * ["word"] + 2 * ["pieces"]
+    assert {word[0] for word in model.vocabulary_} > {"~"}
+    model.save(tmp_path / "pieces")
+    same(model, discem.load(tmp_path / "pieces"), test)
+    assert np.array_equal(model.predict_proba(split(test)), model.predict_proba(test))
+    assert any(name.startswith("~") for name in model.explain(test[0]).words)
+    hashed = TextClassifier(analyzer="pieces", n_features=4096, **QUICK).fit(X, y)
+    assert hashed.score(test, truth) > words.score(test, truth)
+
+
+def test_pieces_are_not_taken_where_words_say_all(monkeypatch):
+    X, y = corpus(200)
+    model = TextClassifier(analyzer="auto", **QUICK).fit(X, y)
+    assert model.chosen_["analyzer"] == "word"
+    monkeypatch.setattr("discem.estimators._word_trials._MOST_COUNTED", 10_000)
+    large = TextClassifier(analyzer="auto", **QUICK).fit(X, y)
+    assert {tried["analyzer"] for tried in large.choice_} == {"word"}
+    stream = TextClassifier(analyzer="auto").partial_fit(X, y)
+    assert stream.chosen_["analyzer"] == "word"
+
+
+def test_texts_that_share_no_word_have_no_pairs():
+    model = TextClassifier(random_state=0).fit(["one two", "three four", "five six"], list("aab"))
+    assert model.chosen_["ngram_range"] == (1, 1)
 
 
 def test_the_same_seed_gives_the_same_model():

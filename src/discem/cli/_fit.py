@@ -83,7 +83,7 @@ def fit(
         of_text(
             "Count sequences of up to N words, or of M to N; auto tries words, and pairs.",
             "N, M-N or auto",
-            default="1",
+            default="auto",
         ),
     ] = None,
     min_df: Annotated[

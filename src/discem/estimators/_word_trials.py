@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from ..calibration import useful_mix
 from ..engines import Sequential, with_jobs
 from ..families.words import batch_of
-from ..io.bag import COUNTING, Bag
+from ..io.bag import COUNTING, PIECES, Bag
 from ..io.rows import sparse_rows
 from ..losses import NLL, Blend, Hinge, resolve_loss
 from ..priors import Dirichlet
@@ -29,7 +29,9 @@ from .naive_bayes import MultinomialNB
 
 ENOUGH_TO_WEIGH = 1000  # documents held out, where there are vectors beside words
 WORDS, PAIRS = (1, 1), (1, 2)  # what `ngram_range="auto"` tries
-_MOST_PAIRS = 5e7  # words of all documents, times classes: what bounds a model of pairs
+CHARACTERS = (2, 5)  # .. and what it is of characters
+_MOST_COUNTED = 5e7  # of all documents, times classes: what bounds a model of pairs, or pieces
+_PIECES_A_WORD = 15
 
 # Words of two characters or more, "don't" being one, and marks that carry a mood. Phrases need
 # their small words, too; alone these are noise more often than not.
@@ -47,6 +49,9 @@ class WordTrainer(DocumentModel):
     max_iter: Any
     token_pattern: Any
     ngram_range: Any
+    analyzer: Any
+    min_df: Any
+    max_df: Any
     cv: Any
     class_weight: Any
     unlabelled_weight: Any
@@ -67,13 +72,17 @@ class WordTrainer(DocumentModel):
         return all_teach if nll else labelled_teach
 
     @property
-    def _may_have_pairs(self) -> bool:
-        return bool(self.ngram_range == "auto")
+    def _counting(self) -> Options:
+        """What is chosen of the options of counting, and what comes first: words alone."""
+        found = {"analyzer": "word"} if self.analyzer == "auto" else {}
+        of_words = self.analyzer in ("auto", "word", PIECES)
+        return found | ({"ngram_range": WORDS} if self.ngram_range == "auto" and of_words else {})
 
-    def _new_bag(self, ngrams: Any = None) -> Bag:
+    def _new_bag(self, counting: Options | None = None) -> Bag:
         options = {name: getattr(self, name) for name in COUNTING}
-        if self._may_have_pairs:
-            options["ngram_range"] = ngrams or WORDS
+        options |= self._counting | (counting or {})
+        if options["ngram_range"] == "auto":
+            options["ngram_range"] = WORDS if callable(self.analyzer) else CHARACTERS
         if self.token_pattern == "auto":
             alone = options["ngram_range"] in ((1, 1), [1, 1])
             options["token_pattern"] = WORD if alone else WORD_IN_PHRASE
@@ -85,7 +94,7 @@ class WordTrainer(DocumentModel):
             "loss": "ncll" if self.loss == "auto" else self.loss,
             "weighting": "tfidf" if self.weighting == "auto" else self.weighting,
             "temperature": 1.0 if self.temperature == "auto" else float(self.temperature),
-        } | ({"ngram_range": WORDS} if self._may_have_pairs else {})
+        } | self._counting  # which is put on record
 
     def _most_epochs(self, n: int) -> int:
         return most_epochs(n) if self.max_iter == "auto" else int(self.max_iter)
@@ -164,7 +173,7 @@ class WordTrainer(DocumentModel):
         """What is held out to settle what is left at "auto", and how much vectors say."""
         fixed = "auto" not in (self.loss, self.weighting, self.temperature, self.max_iter)
         if (
-            fixed and not self._may_have_pairs and self.encoder is None
+            fixed and not self._counting and self.encoder is None
         ) or y.ndim == 2:  # label sets and shares have no accuracy to judge by
             return []
         codes = _input.encode(y, classes).codes
@@ -183,20 +192,26 @@ class WordTrainer(DocumentModel):
             return most, counts
         words = self.bag_, counts
 
-        @lru_cache(1)
-        def count(ngrams: Any) -> tuple[Bag, sp.csr_matrix]:
-            if ngrams != PAIRS:
-                return words
-            bag = self._new_bag(PAIRS)
-            return bag, bag.learn(documents)
+        plain, first = (self.min_df, self.max_df) == (1, 1.0), self._counting
 
         @lru_cache(1)
-        def read(weighting: str, ngrams: Any, part: int) -> tuple[Bag, sp.csr_matrix]:
-            return self._rows_of(*count(ngrams), parts[part], weighting)
+        def count(how: tuple[Any, ...]) -> tuple[Bag, sp.csr_matrix]:
+            if how == counting(first):
+                return words
+            bag = self._new_bag(dict(how))
+            # most pairs are in one document, and say nothing of others
+            return bag, bag.learn(documents, 2 if plain else None)
+
+        def counting(options: Options) -> tuple[Any, ...]:
+            return tuple((name, options[name]) for name in first)
+
+        @lru_cache(1)
+        def read(weighting: str, how: tuple[Any, ...], part: int) -> tuple[Bag, sp.csr_matrix]:
+            return self._rows_of(*count(how), parts[part], weighting)
 
         def reading(options: Options, part: Split) -> tuple[Bag, sp.csr_matrix]:
             place = next(place for place, each in enumerate(parts) if each is part)
-            return read(options["weighting"], options.get("ngram_range"), place)
+            return read(options["weighting"], counting(options), place)
 
         def train(options: Options, part: Split, watch: Callable[[Any], bool]) -> MultinomialNB:
             bag, rows = reading(options, part)
@@ -210,22 +225,31 @@ class WordTrainer(DocumentModel):
             return model.learner_.score(sparse_rows(reading(options, part)[1]), part.held)
 
         def keep(options: Options, model: MultinomialNB, mark: Mark | None) -> None:
-            self._fitted.bag, self._fitted.model = count(options.get("ngram_range"))[0], model
+            self._fitted.bag, self._fitted.model = count(counting(options))[0], model
             self._fitted.choice = chooser.choice()
             self._fitted.chosen |= options
             if self.temperature == "auto" and mark is not None:
                 self.chosen_["temperature"] = mark.temperature
             model.temperature_ = self.chosen_["temperature"]
 
-        few = documents is not None and counts.sum() * K <= _MOST_PAIRS
-        tries_pairs = self._may_have_pairs and few
-        candidates, of = self._candidates(unlabelled, tries_pairs), 4 + 2 * tries_pairs
+        repeated = documents is not None and bool((self.bag_.document_count > 1).any())
+        more = self._more_to_count(counts.sum() * K) if repeated else []
+        candidates, of = self._candidates(unlabelled, more), 4 + 2 * len(more)
         chooser = Chooser(parts, train, score, more_accurate, keep, of=of, verbose=self.verbose)
         best = chooser.best_of(candidates)
         self._fitted.choice = chooser.choice()
         self.chosen_["held_out"] = chooser.held_out
         epochs = len(best.marks) + 1 if self.max_iter == "auto" else most  # there is more to learn
-        return epochs, count(best.options.get("ngram_range"))[1]
+        return epochs, count(counting(best.options))[1]
+
+    def _more_to_count(self, size: float) -> list[Options]:
+        """What else to count than words: pairs of words, or pieces of them, if that is bounded."""
+        first, found = self._counting, []
+        if "ngram_range" in first and size <= _MOST_COUNTED:
+            found.append({"ngram_range": PAIRS})
+        if "analyzer" in first and size * _PIECES_A_WORD <= _MOST_COUNTED:
+            found.append(first | {"analyzer": PIECES})
+        return found
 
     def _rows_of(self, bag: Bag, counts, part: Split, weighting: str) -> tuple[Bag, sp.csr_matrix]:
         """What is known of words without the documents held out, and all rows weighted by that."""
@@ -309,19 +333,18 @@ class WordTrainer(DocumentModel):
         ends = np.cumsum([len(part.held) for part in parts])
         return np.split(by_bayes(scores, shift), ends[:-1])
 
-    def _candidates(self, unlabelled: bool, pairs: bool) -> Generator[Options, Result, None]:
-        """The losses, then the other weighting with the best loss, then pairs of words."""
+    def _candidates(
+        self, unlabelled: bool, more: list[Options]
+    ) -> Generator[Options, Result, None]:
+        """The losses, then the other weighting with the best loss, then more than words."""
         losses = [self.loss]
         if self.loss == "auto":  # unlabelled documents are for a model that tells apart
             losses = ["hinge", "ncll"] if unlabelled else ["hinge", "ncll", "nll"]
-        first = {
-            name: self.chosen_[name]
-            for name in ("weighting", "ngram_range")
-            if name in self.chosen_
-        }
+        first = {"weighting": self.chosen_["weighting"]} | self._counting
         for loss in losses:
             best = yield {"loss": loss} | first
         if self.weighting == "auto":
             best = yield best.options | {"weighting": "presence"}
-        for loss in losses[:2] if pairs else []:  # the best for words is not always that for pairs
-            yield best.options | {"loss": loss, "ngram_range": PAIRS}
+        for counting in more:
+            for loss in losses[:2]:  # the best for words is not always that for pairs
+                best = yield best.options | {"loss": loss} | counting

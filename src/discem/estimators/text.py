@@ -99,12 +99,15 @@ class TextClassifier(WordTrainer):
     max_iter : "auto" or int, default="auto"
         Number of epochs. "auto" trains as long as the held-out documents gain (at most 6 epochs
         with thousands of documents, 20 with few), and one more epoch at the end.
-    ngram_range : pair of int or "auto", default=(1, 1)
+    ngram_range : pair of int or "auto", default="auto"
         Which n-grams to count: (1, 2) is words and pairs of words. "auto" tries words, and then
-        words and pairs; pairs only where the words of all documents, times the classes, are at most
-        50 million. In streams and with `engine` it is words alone.
-    analyzer : {"word", "char", "char_wb"} or callable, default="word"
-        Whether to count words or characters, see CountVectorizer.
+        words and pairs that are in two documents or more; pairs only where the words of all
+        documents, times the classes, are at most 50 million. In streams and with `engine` it is
+        words alone. Of characters, "auto" is (2, 5).
+    analyzer : {"auto", "word", "pieces", "char", "char_wb"} or callable, default="word"
+        What to count. "pieces" is words and, beside them, pieces of words of 3 to 5 characters;
+        "auto" tries words, and then these where documents are few. For the others see
+        CountVectorizer.
     token_pattern : str, default="auto"
         The pattern of a word. "auto" is two or more characters, also with an apostrophe inside, and
         the marks ! and ?. In n-grams, single characters are words, too. Patterns that can take
@@ -184,8 +187,8 @@ class TextClassifier(WordTrainer):
     temperature: float | Auto = "auto"
     prior: Any = "auto"
     max_iter: int | Auto = "auto"
-    ngram_range: tuple[int, int] | Auto = (1, 1)
-    analyzer: Literal["word", "char", "char_wb"] | Callable[[Any], Any] = "word"
+    ngram_range: tuple[int, int] | Auto = "auto"
+    analyzer: Auto | Literal["word", "pieces", "char", "char_wb"] | Callable[[Any], Any] = "word"
     token_pattern: str = "auto"
     lowercase: bool = True
     strip_accents: Literal["ascii", "unicode"] | Callable[[str], str] | None = None
@@ -385,8 +388,6 @@ class TextClassifier(WordTrainer):
         check_whole("n_features", self.n_features, None)
         if self.prior != "auto" and not isinstance(self.prior, Dirichlet):
             raise OptionError(f"prior={self.prior!r} must be 'auto' or a Dirichlet(...)")
-        if self._may_have_pairs and self.analyzer != "word":
-            raise OptionError("ngram_range='auto' tries pairs of words: give analyzer='word'")
         check_cv(self.cv)
         check_encoder(self.encoder)
         check_unlabelled_weight(self.unlabelled_weight)

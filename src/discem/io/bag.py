@@ -16,6 +16,7 @@ from .._kinds import savable
 from ..exceptions import DiscemError, InputError, OptionError
 from .cells import shown
 from .patterns import check_pattern
+from .pieces import options_of_pieces
 from .rows import extended
 
 COUNTING = (  # options of scikit-learn's CountVectorizer
@@ -23,8 +24,9 @@ COUNTING = (  # options of scikit-learn's CountVectorizer
     *("min_df", "max_df", "max_features"),
 )
 WEIGHTINGS = ("tfidf", "presence", "counts")
+PIECES = "pieces"  # words, and pieces of them
 _ALLOWED: dict[str, tuple] = {  # in a file: what people give may also be a function
-    "analyzer": ("word", "char", "char_wb"),
+    "analyzer": ("word", PIECES, "char", "char_wb"),
     "lowercase": (True, False),
     "strip_accents": (None, "ascii", "unicode"),
 }
@@ -136,8 +138,8 @@ class Bag:
 
     # --- counting ---------------------------------------------------------------------------------
 
-    def learn(self, documents: list[Any]) -> sp.csr_matrix:
-        """Count a whole corpus, whose words become the vocabulary."""
+    def learn(self, documents: list[Any], min_df: int | None = None) -> sp.csr_matrix:
+        """Count a whole corpus, whose words, if not too rare, become the vocabulary."""
         if self.n_columns:
             self._refuse_pruning("hashed words are not")
             counts = self.count(documents)
@@ -145,6 +147,7 @@ class Bag:
                 raise EmptyVocabulary("the documents hold no words, or stop words only")
         else:
             vectorizer = self._make()
+            vectorizer.min_df = min_df or vectorizer.min_df
             counts = _translating(vectorizer.fit_transform, documents)
             self.vocabulary = {
                 str(word): j for j, word in enumerate(vectorizer.get_feature_names_out())
@@ -296,7 +299,8 @@ class Bag:
         """A vectoriser of scikit-learn that also takes documents that are lists of words."""
         from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 
-        plain = CountVectorizer(**self.options)
+        pieces = self.options["analyzer"] == PIECES
+        plain = CountVectorizer(**self.options | ({"analyzer": "word"} if pieces else {}))
         try:
             prepare, split = plain.build_preprocessor(), plain.build_tokenizer()
         except (ValueError, re.error) as error:
@@ -305,7 +309,7 @@ class Bag:
             raise OptionError(f"{given}: {error}") from error
         if plain.analyzer == "word":
             check_pattern(plain.token_pattern)
-        options = self.options | {"token_pattern": None}
+        options = self.options | {"token_pattern": None, "analyzer": plain.analyzer}
         if plain.analyzer == "word":
             options = options | {
                 "preprocessor": lambda text: prepare(text) if isinstance(text, str) else text,
@@ -313,6 +317,8 @@ class Bag:
             }
         elif isinstance(plain.analyzer, str):
             options = options | {"preprocessor": lambda text: prepare(_as_text(text))}
+        if pieces:
+            options = options_of_pieces(options)
         if not self.n_columns:
             return CountVectorizer(**options)
         options = {name: value for name, value in options.items() if name not in _WHOLE_CORPUS}

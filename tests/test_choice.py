@@ -16,6 +16,7 @@ from discem.estimators import _choice, _components
 from discem.estimators._choice import (
     Choice,
     Chooser,
+    Mark,
     is_behind,
     less_surprised,
     mark,
@@ -483,3 +484,13 @@ def test_a_chooser_weighs_what_it_tried():
     tempered = log_softmax(result.mark.temperature * scores, axis=2)
     own = tempered[:, np.arange(len(part.held)), part.codes]
     np.testing.assert_allclose(-result.mark.losses[:, part.held], own)
+
+
+def test_a_log_loss_does_not_make_up_for_likely_errors():
+    def mark_of(right, loss):
+        ones = np.ones(100)
+        return Mark((np.arange(100) < right)[None], loss * ones[None], ones[None], ones, loss, 1.0)
+
+    assert more_accurate(mark_of(90, 0.3), mark_of(90, 0.4))
+    assert more_accurate(mark_of(91, 0.5), mark_of(89, 0.4))
+    assert not more_accurate(mark_of(89, 0.3), mark_of(90, 0.4))

@@ -1359,7 +1359,7 @@ def test_a_callback_may_save_the_model(tmp_path):
     model = TextClassifier(callback=keep, **QUICK).fit(X, y)
     assert {stage for _, _, stage in saved} == {"choice", "fit"}
     for one, probabilities, _ in saved:
-        np.testing.assert_array_equal(one.predict_proba(X), probabilities)
+        np.testing.assert_allclose(one.predict_proba(X), probabilities, rtol=1e-4)  # in training
     same(saved[-1][0], model, X)
     assert model.callback is keep
 

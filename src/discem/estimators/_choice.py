@@ -54,11 +54,15 @@ def _is_beyond_chance(gains: np.ndarray) -> bool:
 
 
 def more_accurate(one: Mark, other: Mark) -> bool:
-    """Better by accuracy where the difference is beyond chance, else by log-loss where that is."""
-    gain = one.correct.astype(np.float64) - other.correct
-    if abs(gain.sum()) > np.sqrt(np.abs(gain).sum()):  # one standard error
-        return bool(gain.sum() > 0)
-    return _is_beyond_chance(other.losses - one.losses)
+    """Better by accuracy where the difference is beyond chance, else by log-loss where that is.
+
+    What is worse in accuracy by more than half a standard error is not taken for its log-loss.
+    """
+    gains = one.correct.astype(np.float64) - other.correct
+    gain, error = gains.sum(), np.sqrt(np.abs(gains).sum())
+    if abs(gain) > error:
+        return bool(gain > 0)
+    return bool(gain >= -0.5 * error) and _is_beyond_chance(other.losses - one.losses)
 
 
 def less_surprised(one: Mark, other: Mark) -> bool:

@@ -68,6 +68,8 @@ class Learner:
     engine : Sequential, or one like it, optional
     """
 
+    _light = False  # whether large tables are in single precision
+
     def __init__(self, state: Any, rule: Rule, engine: Sequential | None = None):
         self.engine: Sequential = engine or Sequential()
         self.state = state
@@ -124,11 +126,17 @@ class Learner:
         if not self.engine.in_place:
             yield
             return
+        self._light = True
         try:
             self.state, self._model = self.state.in_precision(np.float32), None
             yield
         finally:
-            self.state, self._model = self.state.in_precision(np.float64), None
+            self.state, self._model = self._in_full(), None
+            self._light = False
+
+    def _in_full(self) -> Any:
+        """The state in double precision: a callback may save it in the midst of a fit."""
+        return self.state.in_precision(np.float64) if self._light else self.state
 
     def average(self) -> None:
         """Start a running average, if there is none."""
@@ -239,7 +247,7 @@ class Learner:
         """Validate the state of training, which may come from any file."""
         kind = type(self.state).__name__
         demand(isinstance(self.state, Mixture), f"it holds a {kind} where a model belongs")
-        self.state.check(n_classes, n_features)
+        self._in_full().check(n_classes, n_features)
         demand(isinstance(self.rule, Rule), "it has no rule to learn by")
         self.rule.check(self.t)
         check_count("epochs", self.epochs)
@@ -260,7 +268,7 @@ class Learner:
         """
         # thousands of small dicts are slow to write one by one
         history = json.dumps([_untimed(record) for record in self.history])
-        fields = {"state": self.state, "rule": self.rule, "t": self.t, "epochs": self.epochs}
+        fields = {"state": self._in_full(), "rule": self.rule, "t": self.t, "epochs": self.epochs}
         return fields | {"history": history, "stream": json.dumps(_untimed(self.stream))}
 
     @classmethod

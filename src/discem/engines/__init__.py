@@ -1,4 +1,4 @@
-"""Engines: how the one update is run."""
+"""Engines: different ways to run the one update over rows."""
 
 from ._rule import Data, Done, Rule
 from .dask import Dask, Session, Shards, balanced, is_skewed, join_targets, resolve_engine

@@ -1,4 +1,4 @@
-"""What an engine is given, and what it tells: data, the rule of steps, how far a pass has come."""
+"""The input and output of engines: data, the rule of steps, and the progress of a pass."""
 
 from __future__ import annotations
 
@@ -14,57 +14,57 @@ from ..schedules import Schedule, sizes_at, step_sizes
 
 
 class Data(NamedTuple):
-    """Rows, what is known of their answers, and how much each counts."""
+    """Rows, their targets, and their weights."""
 
-    rows: Any  # as the family views them
-    targets: Any  # of `discem.targets`
+    rows: Any  # in the form of the family's `view`
+    targets: Any  # see `discem.targets`
     weights: np.ndarray
 
     def take(self, chosen: Any) -> Data:
-        """Some of the rows, and what is known of them."""
+        """Return the given rows with their targets and weights."""
         return Data(self.rows.take(chosen), self.targets.take(chosen), self.weights[chosen])
 
     def shuffled(self, rows: np.ndarray, rng: Any) -> Any:
-        """An order to take some of the rows in, as engines take it."""
+        """Return a random order of the rows, in the form that engines take."""
         return rng.permutation(rows)
 
     def in_sample(self, figures: np.ndarray, order: Any) -> tuple[np.ndarray, Data, Any]:
-        """Figures of a pass, and rows that tell what it was of: here, all of them."""
+        """Return the figures of a pass, and the rows they belong to: here, all rows of the pass."""
         return figures, self, order
 
 
-_MANY = 8  # rows of a step, whose sum is more certain than single precision is wrong
-_MOVED = 0.4  # of the mass, at most, in a step of a batch that has grown, or of one of a part
+_MANY = 8  # rows per step from which single precision is enough for their sum
+_MOVED = 0.4  # the largest share of the mass in a step of a batch that has grown, or of a part
 
 
 @savable
 class Rule(NamedTuple):
-    """What the update is made of, beside the model."""
+    """The parts of the update, beside the model."""
 
     loss: Any
     projection: Any
     schedule: Schedule  # step number -> step size
-    n: float  # observations that the prior is spread over
+    n: float  # number of observations that share the prior
     batch: int  # rows per step
-    since: int = 0  # steps before those that the running average is of
-    by_row: bool = False  # the schedule is that of single rows: a batch takes the sum of theirs
-    most: int = 0  # rows per step, of the largest to which batches may grow; 0 if they may not
+    since: int = 0  # steps before the running average starts
+    by_row: bool = False  # the schedule is for single rows; a batch takes the sum of their steps
+    most: int = 0  # the largest number of rows per step to which batches may grow; 0: no growth
 
     def smoothed(self, width: float) -> Rule:
-        """The rule for steps of several rows: its loss has no edges, but turns so many nats wide.
+        """Return the rule for steps of several rows: the loss has corners `width` nats wide.
 
-        At an edge all rows of a step would pull at the same class.
+        With sharp corners, all rows of a step could pull at the same class.
         """
         if not hasattr(self.loss, "smoothed"):
             return self
         return self._replace(loss=self.loss.smoothed(width))
 
     def steps(self, t: int, place: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Sizes of the steps of some batches, and their weights in the running average.
+        """Return the step sizes of some batches, and their weights in the running average.
 
-        `place` is that of each batch in the pass, which comes after a count of `t`.
+        `place` is the position of each batch in the pass, which starts after a count of `t`.
         """
-        # by row, what comes before are whole batches, however many of them are asked for at a time
+        # with `by_row`, the earlier batches are full, however many are asked for at a time
         number = t + (place * self.batch + rows if self.by_row else place + 1.0)
         rho, share = sizes_at(self.schedule, number), (number - self.since) ** 2
         if self.by_row:
@@ -73,18 +73,18 @@ class Rule(NamedTuple):
 
     @property
     def is_large(self) -> bool:
-        """Whether steps are of so many rows that single precision is enough for their sums."""
+        """Return whether steps have so many rows that single precision is enough for their sums."""
         return self.batch >= _MANY
 
     @property
     def grows(self) -> bool:
-        """Whether batches become larger."""
+        """Return whether batches grow."""
         return self.by_row and self.most > self.batch
 
     def grown(self, t: int) -> Rule:
-        """The rule after a count of `t`: as steps of rows become small, more of them are one step.
+        """Return the rule after a count of `t`: as steps of rows shrink, a batch takes more rows.
 
-        As much is then moved in one step, and no more than in the first ones.
+        One step then moves as much as before, and no more than the first steps.
         """
         if not self.grows:
             return self
@@ -92,11 +92,11 @@ class Rule(NamedTuple):
         return self._replace(batch=max(min(int(_MOVED / max(rho, 1e-9)), self.most), self.batch))
 
     def of_part(self, t: int, factor: float) -> Rule:
-        """The rule of a part of the rows, whose steps after a count of `t` are so much longer.
+        """Return the rule of a part of the rows, whose steps after `t` are longer by `factor`.
 
-        Each of its rows stands for several, so fewer of them are a step: no step moves so much that
-        the rows in it, which were judged together, pull too far. A step that moves no more than one
-        of the whole is never too long.
+        Each row of the part represents several rows, so a step takes fewer of them. This limits how
+        far rows that are judged together can pull. A step that moves no more than one of the whole
+        is never too long.
         """
         if not self.by_row or factor <= 1.0:
             return self
@@ -105,11 +105,11 @@ class Rule(NamedTuple):
         return self._replace(batch=min(few, self.batch))
 
     def counted(self, rows: int) -> int:
-        """How far a pass over so many rows counts."""
+        """Return how much a pass over this number of rows adds to the count."""
         return rows if self.by_row else -(-rows // self.batch)
 
     def check(self, t: int) -> None:
-        """Refuse a rule that nobody can have given, after `t` steps; it may be from anywhere."""
+        """Validate the rule after `t` steps; it may come from any file."""
         demand(not isinstance(self.loss, str), "the loss is a name only")
         resolve_loss(self.loss)
         check_projection(self.projection)
@@ -124,8 +124,8 @@ class Rule(NamedTuple):
 
 
 class Done(NamedTuple):
-    """How far a pass has come."""
+    """The progress of a pass."""
 
     state: Any
-    t: int  # steps or rows counted, those before this pass included
+    t: int  # steps or rows counted, including earlier passes
     rows: int  # of this pass

@@ -1,4 +1,4 @@
-"""Workers for as long as a command needs them: a cluster of this machine, or one that is there."""
+"""Open Dask clients: a local cluster for one command, or an existing scheduler."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typing import Any
 
 from ..exceptions import EngineError, needing
 
-_SECONDS = 10.0  # to wait for a scheduler to answer
+_SECONDS = 10.0  # seconds to wait for a scheduler to answer
 
 
 @contextmanager
 def open_client(workers: int | None, scheduler: str | None) -> Iterator[Any]:
-    """A client of so many workers of this machine, or of the scheduler at an address.
+    """Open a client of a new local cluster, or of the scheduler at an address.
 
     Parameters
     ----------
     workers : int or None
-        Processes of one thread each.
+        Number of processes, each with one thread.
     scheduler : str or None
-        Such as ``tcp://10.0.0.7:8786``.
+        Address such as ``tcp://10.0.0.7:8786``.
 
     Yields
     ------
@@ -32,7 +32,7 @@ def open_client(workers: int | None, scheduler: str | None) -> Iterator[Any]:
     """
     with needing("workers need dask and distributed", "'discem[dask]'"):
         import distributed
-    for name in ("distributed", "asyncio"):  # what matters is an error here
+    for name in ("distributed", "asyncio"):  # their messages would hide the actual error
         logging.getLogger(name).setLevel(logging.CRITICAL)
     if scheduler is not None:
         with _connected(distributed, scheduler) as client:
@@ -45,16 +45,16 @@ def open_client(workers: int | None, scheduler: str | None) -> Iterator[Any]:
 
 
 def local_cluster(**options: Any) -> Any:
-    """Processes of one thread each on this machine, without a dashboard."""
+    """Return a cluster of single-threaded processes on this machine, without a dashboard."""
     from distributed import LocalCluster
 
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Port", UserWarning)  # of a dashboard
+        warnings.filterwarnings("ignore", "Port", UserWarning)  # from the dashboard
         return LocalCluster(threads_per_worker=1, dashboard_address=None, **options)
 
 
 def _leave_interrupts_to_us() -> None:
-    """Ctrl-C goes to all processes of a terminal, and workers would end with a page each."""
+    """Ignore Ctrl-C in workers: the terminal sends it to all processes, with long tracebacks."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 

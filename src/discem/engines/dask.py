@@ -1,14 +1,14 @@
-"""Dask: rows in parts, on the workers of a cluster, whose states are averaged.
+"""Dask: train on partitions on the workers of a cluster, and average the states.
 
-Rows are sent, or read, and prepared once, and stay where they are; but where parts would differ in
-their classes, as in files that are sorted, rows are first dealt over all parts. A round is this:
-the state goes to the workers, each part copies it and takes the steps of its share of the rows,
-with the prior and the units of the whole; states become their mean, a few at a time, in a tree; the
-mean comes back. So a round costs one state to each worker and one back, whatever the number of
+Rows are read (or sent) and prepared once, and stay on the workers. If partitions differ in their
+classes, as in sorted files, the rows are first dealt over all parts. In each round, the state is
+sent to the workers, and each part copies it and takes the steps of its share of the rows, with the
+prior and the units of all rows. The states are averaged in a tree, a few at a time, and the mean is
+sent back. So a round sends one state to each worker and receives one, regardless of the number of
 rows.
 
-All that is random in a part follows from the seed of the epoch and the number of the part. What a
-worker had that died is made again by others, from the start if need be, and is the same.
+The random numbers of a part depend only on the seed of the epoch and the number of the part. If a
+worker dies, others recompute its results, from the start if necessary, and these are identical.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ from .clusters import local_cluster
 from .sequential import Sequential, Stride, take_steps
 from .threads import Threads
 
-DEAR = 8.0  # a round is so many times as dear as one of threads, which share a memory
-_FAN = 4  # states that become one at a time
-_SKEWED = 0.01  # of the variance of a class within parts, between them: then rows are dealt anew
+DEAR = 8.0  # a round costs this many times as much as one of threads, which share memory
+_FAN = 4  # states that are averaged at a time
+_SKEWED = 0.01  # of the variance of a class within parts, between them; above, rows are dealt again
 _UNEVEN = 1.5  # times the mean size of a part
 _LARGE = {"distributed.admin.large-graph-warning-threshold": 1 << 62}  # states are large, and sent
 
 
 class Dask(Sequential):
-    """Rows on the workers of a cluster of dask, in parts whose states are averaged.
+    """Train on the workers of a Dask cluster, in parts whose states are averaged.
 
     Parameters
     ----------
     client : distributed.Client or None, default=None
-        None is the current client; where there is none, a local cluster of one process a core, for
-        as long as a fit takes.
+        None is the current client. If there is none, a local cluster with one process per core runs
+        during each fit.
     parts : int or None, default=None
-        The most parts that rows are trained in. None is one for each thread of the workers. There
-        are fewer where rows are few: then partitions are trained together.
+        The largest number of parts of the rows. None is one for each thread of the workers. Small
+        partitions are trained together, so there may be fewer parts.
 
     Examples
     --------
@@ -68,13 +68,13 @@ class Dask(Sequential):
         return f"Dask({', '.join(shown)})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"client": None, "parts": self.parts}  # a client is of one process
+        return {"client": None, "parts": self.parts}  # a client belongs to one process
 
     def __deepcopy__(self, memo: Any) -> Dask:
         return type(self)(self.client, self.parts)
 
     def check(self) -> None:
-        """Refuse what cannot be an engine."""
+        """Validate the engine."""
         whole = isinstance(self.parts, int | np.integer) and not isinstance(self.parts, bool)
         if self.parts is not None and not (whole and self.parts >= 1):
             raise OptionError(f"Dask: parts={self.parts!r} must be None or a whole number >= 1")
@@ -83,7 +83,7 @@ class Dask(Sequential):
 
     @contextmanager
     def open(self) -> Iterator[Session]:
-        """The workers, for as long as a fit takes."""
+        """Open the workers for a fit."""
         with needing("engine='dask' needs dask and distributed", "'discem[dask]'"):
             import distributed
         client, cluster = self.client, None
@@ -107,7 +107,7 @@ class Dask(Sequential):
     def learn(
         self, state, rule: Rule, t: int, data: Any, order: Any, figures, chunk: int = 0
     ) -> Iterator[Done]:
-        """Take one pass over rows on workers, in rounds; `order` is then a seed."""
+        """Take one pass over rows on workers, in rounds; here `order` is a seed."""
         if not isinstance(data, Shards):
             yield from super().learn(state, rule, t, data, order, figures, chunk)
             return
@@ -122,7 +122,7 @@ class Dask(Sequential):
 
 
 class Session:
-    """Workers that belong to a fit, and what it has asked of them."""
+    """The workers of a fit, and the tasks it has submitted."""
 
     def __init__(self, client: Any, engine: Dask):
         self.client, self.engine = client, engine
@@ -132,13 +132,13 @@ class Session:
 
     @property
     def parts(self) -> int:
-        """The most parts that rows are trained in."""
+        """Return the largest number of parts of the rows."""
         return self.engine.parts or self.threads
 
     def read(self, function: Callable, rows: Sequence[Sequence[Any]]) -> list[Any]:
-        """Let workers compute partitions of collections, and keep what a function makes of each.
+        """Let workers compute partitions of collections, and keep the result of a function of each.
 
-        A row is what the function is given: partitions, or what is here already; and its number.
+        Each row holds the arguments of the function (partitions, or local values) and its number.
         """
         import dask
 
@@ -148,7 +148,7 @@ class Session:
             return self._keep(self.client.compute(delayed))
 
     def submit(self, function: Callable, *futures: Any, **given: Any) -> Any:
-        """Let a worker call a function of what is on workers already, and of what is given."""
+        """Call a function on a worker; arguments are futures, or local values."""
         import dask
 
         key = _unique(getattr(function, "__name__", "task").strip("_"))
@@ -157,11 +157,11 @@ class Session:
             return self._keep([task])[0]
 
     def send(self, content: Any) -> Any:
-        """Let something be on the workers; it can be sent again if they die."""
+        """Send a value to the workers; it can be sent again if they die."""
         return self.submit(_same, content=content)
 
     def reduce(self, function: Callable, futures: Sequence[Any]) -> Any:
-        """What a function of any number makes of all, a few at a time, in a tree."""
+        """Reduce all futures with a function, a few at a time, in a tree."""
         futures = list(futures)
         while len(futures) > 1:
             pairs = range(0, len(futures), _FAN)
@@ -169,12 +169,12 @@ class Session:
         return futures[0]
 
     def gather(self, futures: Any) -> Any:
-        """Wait for what workers compute."""
+        """Wait for the results of workers."""
         with self._translated():
             return self.client.gather(futures)
 
     def close(self) -> None:
-        """Let go of all that was asked of the workers."""
+        """Release all futures of this session."""
         futures = [future for future in self._futures if not future.done()]
         with suppress(Exception):
             if futures:
@@ -187,7 +187,7 @@ class Session:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Say in one line what has happened to the workers."""
+        """Report errors of the workers in one line."""
         from concurrent.futures import CancelledError
 
         from distributed import KilledWorker
@@ -203,7 +203,7 @@ class Session:
             ) from error
         except Exception as error:
             gone = isinstance(error, CancelledError | CommClosedError | TimeoutError)
-            if not gone and self.client.status == "running":  # then it is of what was asked for
+            if not gone and self.client.status == "running":  # else the error belongs to the task
                 raise
             raise EngineError(
                 "the scheduler of dask does not answer any more, or has dropped what it was asked "
@@ -225,7 +225,7 @@ def _same(content: Any) -> Any:
 
 
 class End(NamedTuple):
-    """Where a part, or several, ended a round."""
+    """The state at the end of a round, for one or several parts."""
 
     state: Any
     rows: int
@@ -233,25 +233,24 @@ class End(NamedTuple):
 
 
 class Shards:
-    """Rows on workers, in parts to train apart; from here they are seen by a sample.
+    """Rows on workers, in parts that train separately; this process only has a sample.
 
     Parameters
     ----------
     session : Session
     groups : list of lists of futures
-        Of `Data`; those of a list are trained together.
+        Futures of `Data`; those in one list are trained together.
     sizes : list of int
-        Rows to train on, of each group.
+        Number of rows to train on in each group.
     n_cells : int
         Stored cells of all rows.
     unit : float
         The weight of a row that takes a whole step.
     sample : Data
     order : array of int
-        The rows of the sample that stand for those of the workers.
+        The rows of the sample that represent those of the workers.
     parts : int or None
-        In how many parts rows are dealt, each with its share of every group; None is that the
-        groups are the parts.
+        The number of parts, each with its share of every group. If None, each group is one part.
     """
 
     def __init__(
@@ -261,14 +260,14 @@ class Shards:
         self.sizes = sizes if parts is None else _sizes_of_parts(sizes, parts)
         self.n_rows, self.n_cells = int(sum(sizes)), n_cells
         self.hide: Callable | None = None
-        self.record: dict[str, Any] = {"parts": len(self.sizes)}  # of every epoch
+        self.record: dict[str, Any] = {"parts": len(self.sizes)}  # added to every epoch
         if parts is not None:
             self.record["dealt"] = 1.0
         self._groups, self._unit, self._dealt = groups, unit, parts is not None
 
     @cached_property
     def parts(self) -> list[Any]:
-        """The rows of each part, in one piece of memory; nobody asks for them before training."""
+        """Return the rows of each part in contiguous memory; computed when training starts."""
         groups = self._groups
         if self._dealt:
             groups = _deal_all(self.session, groups, len(self.sizes))
@@ -276,19 +275,19 @@ class Shards:
 
     @property
     def rows(self) -> Shards:
-        """What is known here of the rows: how many there are."""
+        """Return what this process knows of the rows: how many there are."""
         return self
 
     def shuffled(self, rows: np.ndarray, rng: Any) -> int:
-        """What the order of all rows follows from: each part mixes its own."""
+        """Return the seed of the order of all rows; each part shuffles its own rows."""
         return rng.randint(2**31 - 1)
 
     def in_sample(self, figures: np.ndarray, order: Any) -> tuple[np.ndarray, Data, np.ndarray]:
-        """Figures of a pass as if it had been over the sample, and the rows of that."""
+        """Return the figures of a pass, scaled to the sample, and the rows of the sample."""
         return figures * (len(self.order) / max(self.n_rows, 1)), self.sample, self.order
 
     def round(self, state, rule: Rule, t: int, seed: int, span: tuple[int, int]) -> End:
-        """Let every part take its steps of a round; `span` is where it begins and ends."""
+        """Let every part take its steps of a round; `span` holds its begin and end."""
         session, sent = self.session, self.session.send(state)
         begin, end = (place / self.n_rows for place in span)
         ends = [
@@ -303,20 +302,20 @@ class Shards:
 
 
 def _stride_of(place: int, share: float) -> Stride:
-    """The steps of a part that has such a share of the rows: about each so-manieth one."""
+    """Return the steps of a part with the given share of the rows, evenly spaced."""
     of = max(round(1.0 / share), 1)
     return Stride(place % of, of)
 
 
 def _together(*pieces: Data, unit: float) -> Data:
-    """Partitions that are trained together, in one piece of memory."""
+    """Concatenate partitions that are trained together."""
     rows = pieces[0].rows if len(pieces) == 1 else joined([piece.rows for piece in pieces])
     weights = np.concatenate([piece.weights for piece in pieces]) / unit
     return Data(rows, join_targets([piece.targets for piece in pieces]), weights)
 
 
 def _deal_all(session: Session, groups: Sequence[Sequence[Any]], parts: int) -> list[list[Any]]:
-    """Groups of futures of `Data` in so many other ones, each with its share of the rows of all."""
+    """Deal groups of futures of `Data` into new groups, each with its share of all rows."""
     dealt = [
         session.submit(_deal, *group, parts=parts, place=place)
         for place, group in enumerate(groups)
@@ -330,7 +329,7 @@ def _sizes_of_parts(sizes: Sequence[int], parts: int) -> list[int]:
 
 
 def _deal(*pieces: Data, parts: int, place: int) -> list[Data]:
-    """Rows to train on in so many slices, each with its share of every class."""
+    """Deal rows into slices, each with its share of every class."""
     data = _together(*pieces, unit=1.0)
     order = np.random.RandomState(place).permutation(np.flatnonzero(data.weights > 0))
     order = order[np.argsort(data.targets.codes[order], kind="stable")]
@@ -338,14 +337,14 @@ def _deal(*pieces: Data, parts: int, place: int) -> list[Data]:
 
 
 def _turns(size: int, parts: int, first: int) -> list[range]:
-    """Which of so many rows each part gets, one after the other in turns."""
+    """Return the rows of each part: parts take turns."""
     return [range((part + first) % parts, size, parts) for part in range(parts)]
 
 
 def is_skewed(counts: np.ndarray) -> bool:
-    """Whether parts, by rows of each class, (parts, K), are not what chance makes of all rows.
+    """Return whether the class counts of parts, (parts, K), are too uneven to be chance.
 
-    It is asked of the sizes of parts, and of what a test of independence asks of their classes.
+    It compares the sizes of parts, and tests the independence of parts and classes.
 
     >>> is_skewed(np.array([[50, 40], [40, 50]])), is_skewed(np.array([[90, 0], [0, 90]]))
     (False, True)
@@ -360,7 +359,7 @@ def is_skewed(counts: np.ndarray) -> bool:
 
 
 def join_targets(pieces: list[Targets]) -> Targets:
-    """The targets of all rows; where some have shares, all have room for them."""
+    """Concatenate targets; if some have shares, all get room for shares."""
     codes = np.concatenate([piece.codes for piece in pieces])
     width = max(piece.share.shape[1] for piece in pieces)
     if not width:
@@ -370,13 +369,13 @@ def join_targets(pieces: list[Targets]) -> Targets:
 
 
 def _take_part(state, data: Data, rule: Rule, t, seed, span, stride: Stride, hide) -> End:
-    """Take the steps of a part of a round; the order of its rows is that of the epoch."""
+    """Take the steps of a part in a round; its rows are in the order of the epoch."""
     rng = np.random.RandomState(seed)
     order = rng.permutation(np.flatnonzero(data.weights > 0))
     n_batches = -(-len(order) // rule.batch)
     first, last = (rule.batch * round(n_batches * place) for place in span)
     order = order[first:last]
-    if hide is not None:  # cells of the rows of this round only
+    if hide is not None:  # hide cells of the rows of this round only
         data, order = data.take(order), np.arange(len(order))
     rows, targets, weights = data
     if rule.is_large:
@@ -391,7 +390,7 @@ def _take_part(state, data: Data, rule: Rule, t, seed, span, stride: Stride, hid
 
 
 def _join_ends(*ends: End) -> End:
-    """The mean of states, by the rows that they have seen."""
+    """Return the mean of states, weighted by the rows that each has seen."""
     seen = [end for end in ends if end.rows] or list(ends[:1])
     figures = np.sum([end.figures for end in ends], axis=0)
     if len(seen) == 1:
@@ -401,7 +400,7 @@ def _join_ends(*ends: End) -> End:
 
 
 def balanced(sizes: Sequence[int], parts: int) -> list[list[int]]:
-    """Partitions in so many groups of neighbours, of about as many rows; none is without rows.
+    """Group neighbouring partitions into groups of similar size; no group is empty.
 
     >>> balanced([5, 1, 1, 1, 4, 0], 3)
     [[0], [1, 2, 3], [4, 5]]
@@ -411,7 +410,7 @@ def balanced(sizes: Sequence[int], parts: int) -> list[list[int]]:
         group.append(place)
         held += size
         later, missing = sizes[place + 1 :], parts - len(groups)
-        # with half of the next one it would be too large, or too few would be left for the others
+        # half of the next partition would make it too large, or leave too few for the others
         full = held + sum(later[:1]) / 2 >= left / missing or np.count_nonzero(later) < missing
         if missing > 1 and held and full and any(later):
             groups.append(group)
@@ -420,7 +419,7 @@ def balanced(sizes: Sequence[int], parts: int) -> list[list[int]]:
 
 
 def resolve_engine(engine: Any) -> Dask | None:
-    """The engine that an option names; None is that threads of this process do the work."""
+    """Return the engine that an option names; None means threads of this process."""
     if engine is None:
         return None
     if isinstance(engine, str) and engine == "dask":

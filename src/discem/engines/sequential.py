@@ -13,16 +13,16 @@ from ..figures import CORRECT, HINGE_SUM, LOSS, NCLL_SUM, NLL_SUM, ROWS, SHORTEN
 from ..update import Judged, judge, update
 from ._rule import Data, Done, Rule
 
-_ALIKE = 64  # batches of a size, until they may grow
-_WIDTH = 0.1  # nats, of the turns of a loss with edges
-_AT_ONCE = 1 << 22  # visits of numbers of the model at a time
-_LARGEST = 4096  # rows of a step of a stream, when many have been seen
+_ALIKE = 64  # batches of one size before they may grow
+_WIDTH = 0.1  # nats: the width of smoothed corners of a loss
+_AT_ONCE = 1 << 22  # numbers of the model visited at a time
+_LARGEST = 4096  # the most rows per step of a stream, after many rows
 _SUMMED = 1 << 17  # cells to add up at a time
-_SHARED = 4  # rows for each column to add up at a time, at least
+_SHARED = 4  # rows per column to add up at a time, at least
 
 
 def add_figures(figures: Any, judged: Judged, data: Data) -> None:
-    """Add what a batch says of its rows to the figures of a pass."""
+    """Add the results of a batch to the figures of a pass."""
     seen, weights, xp = judged.seen, data.weights, namespace_of(judged.losses)
     labelled = weights if data.targets.certain else weights * data.targets.labelled
     figures[ROWS] += len(weights)
@@ -31,13 +31,13 @@ def add_figures(figures: Any, judged: Judged, data: Data) -> None:
     figures[NLL_SUM] -= labelled @ seen.clamped
     figures[NCLL_SUM] += labelled @ (seen.free - seen.clamped)
     figures[HINGE_SUM] += labelled @ xp.clip(1.0 - seen.margin, 0.0, None)
-    # as argmax breaks ties
+    # ties are broken as by argmax
     right = (seen.margin > 0.0) | ((seen.margin == 0.0) & (seen.right < seen.wrong))
     figures[CORRECT] += labelled @ xp.astype(right, labelled.dtype)
 
 
 class Stride(NamedTuple):
-    """Some steps of a pass: each `of`-th one, beginning with number `place`."""
+    """Some steps of a pass: every `of`-th one, starting with number `place`."""
 
     place: int
     of: int
@@ -49,13 +49,13 @@ EACH = Stride(0, 1)
 def feed(
     given: Any, rows: Any, model: Any, order: Any = None, batch: int = 1, most: int = 0
 ) -> Iterator[Any]:
-    """Rows, or data with these rows, some at a time: whole batches."""
+    """Yield rows, or data with these rows, in whole batches."""
     size = rows_in_cache(rows, model)
     return (given.take(span(some)) for some in chunks_of(rows, order, size, batch, most))
 
 
 def span(chosen: np.ndarray) -> Any:
-    """Rows one after the other, as those of a stream, are a slice, of which nothing is copied."""
+    """Return a slice for consecutive rows, as in a stream, so that nothing is copied."""
     first = int(chosen[0]) if len(chosen) else 0
     if np.array_equal(chosen, np.arange(first, first + len(chosen))):
         return slice(first, first + len(chosen))
@@ -66,11 +66,11 @@ def take_steps(
     state: Any, rule: Rule, t: int, data: Data, order, figures, chunk: int = 0,
     stride: Stride = EACH, feed: Callable = feed,
 ) -> Iterator[tuple[Any, int]]:  # fmt: skip
-    """Take the steps of a part of a pass, whose rows are in `order`.
+    """Take the steps of a part of a pass, with rows in `order`.
 
-    A step is as large, and weighs as much in the average, as its place in the whole pass says; but
-    for what the family makes of a part, whose state is to be averaged with those of the others.
-    Yields the state and the number of rows done, chunk after chunk.
+    The size of a step and its weight in the average depend on its place in the whole pass. The
+    family may adapt the steps of a part whose state will be averaged with others. Yields the state
+    and the number of rows done, chunk after chunk.
     """
     if stride.of > 1:
         rule = rule.of_part(t, float(state.family.step_of_part(np.ones(1), stride.of)[0]))
@@ -101,13 +101,13 @@ def take_steps(
 
 
 def rows_in_cache(rows: Any, model: Any) -> int:
-    """How many rows to take at a time, so that they fit into the cache."""
+    """Return how many rows fit into the cache at a time."""
     cells = max(rows.n_cells / max(rows.n_rows, 1), 1.0)
     return int(max(_AT_ONCE / (cells * model.work_per_cell), 1.0))
 
 
 def chunks_of(rows: Any, order: Any, size: int, batch: int = 1, most: int = 0) -> Iterator[Any]:
-    """The rows of a pass, about so many at a time, `most` if that is less: whole batches."""
+    """Yield the rows of a pass in whole batches, about `size` at a time, at most `most`."""
     order = np.arange(rows.n_rows) if order is None else order
     size = max(min(size, most or size) // batch, 1) * batch
     for begin in range(0, len(order), size):
@@ -117,7 +117,7 @@ def chunks_of(rows: Any, order: Any, size: int, batch: int = 1, most: int = 0) -
 def measure(
     model: Any, loss: Any, data: Data, order: Any, figures: Any, feed: Callable = feed
 ) -> Any:
-    """Add to the figures what a pass would see, and return the loss of each row."""
+    """Add the figures of a pass without learning, and return the loss of each row."""
     losses = []
     for some in feed(data, data.rows, model, order):
         judged = judge(loss, model, model.read(some.rows), some.targets)
@@ -127,13 +127,13 @@ def measure(
 
 
 class Sequential:
-    """One batch of rows after the other, each a step: what other engines do in their own ways.
+    """Take steps with one batch of rows after the other. Other engines parallelise this.
 
-    An engine knows neither which loss nor which model it runs.
+    The engine does not depend on the loss or the model.
     """
 
-    n_jobs = 1  # threads, for a caller that takes passes of its own
-    in_place = True  # steps change the arrays of a state that is given, which say how precise
+    n_jobs = 1  # threads for callers that take passes of their own
+    in_place = True  # steps change the arrays of a given state, which define the precision
     feed = staticmethod(feed)
 
     def __repr__(self) -> str:
@@ -144,9 +144,9 @@ class Sequential:
     ) -> Iterator[Done]:
         """Take one pass over the rows in `order`, after `t` steps have been taken.
 
-        Yields after each chunk of about so many rows (0: all), where a caller may show progress
-        and an interruption is heard. The state given may be changed and must not be used again.
-        `figures` is added to as rows are seen, see `discem.figures`.
+        Yields after each chunk of about `chunk` rows (0: all), so that the caller can show progress
+        and handle interruptions. The given state may be changed, so do not use it again. The pass
+        adds to `figures`, see `discem.figures`.
         """
         done = 0
         while True:
@@ -162,42 +162,42 @@ class Sequential:
                 return
 
     def score(self, model, rows, order=None) -> np.ndarray:
-        """The scores ``ln p(y=k, x)`` of all rows, or of those in `order`, as (n, K)."""
+        """Return the scores ``ln p(y=k, x)`` of all rows, or of those in `order`, as (n, K)."""
         parts = [model.scores(model.read(some))[0] for some in self.feed(rows, rows, model, order)]
         return np.concatenate(parts) if parts else np.empty((0, model.n_classes))
 
     def measure(self, model, loss, data: Data, order, figures) -> np.ndarray:
-        """Add to the figures what a pass would see, and return the loss of each row."""
+        """Add the figures of a pass without learning, and return the loss of each row."""
         return measure(model, loss, data, order, figures, self.feed)
 
     # --- where arrays are: here; an engine may work on arrays that are elsewhere ------------------
 
     def holding(self, data: Any) -> AbstractContextManager[Any]:
-        """Keep these data where steps are taken, for as long as they are passed over."""
+        """Keep these data where steps are taken, within a `with` around several passes."""
         return nullcontext()
 
     def placed(self, state: Any) -> Any:
-        """A state where steps are taken."""
+        """Return a state where steps are taken."""
         return state
 
     def moved(self, data: Any) -> Any:
-        """Data where steps are taken."""
+        """Return data where steps are taken."""
         return data
 
     def fetched(self, found: Any) -> Any:
-        """What was found there."""
+        """Return results as arrays of NumPy."""
         return found
 
     def rows_at_once(self, rows: Any, model: Any) -> int:
-        """How many rows to add up at a time: they stay in the cache."""
+        """Return how many rows to add up at a time, so that they stay in the cache."""
         columns = rows.n_cells / max(rows.n_rows, 1)
         # as many rows as columns share the work of a covariance
         return max(int(_SUMMED / max(columns, 1e-9)), _SHARED * int(columns), 256)
 
     def batch(self, size: int, n_rows: int) -> int:
-        """Rows per step, where a core would take so many."""
+        """Return the rows per step; `size` is the choice for one core."""
         return size
 
     def largest(self, rows: Any, model: Any) -> int:
-        """Rows of the largest step of a stream, when many have been seen."""
+        """Return the most rows per step of a stream, after many rows."""
         return _LARGEST

@@ -1,7 +1,7 @@
-"""Exponential families, one a file, each with the same things in the same order.
+"""Exponential families, one per file, with the same methods in the same order.
 
-`register` is the only place that hears of a family, `register_column` of a kind of table columns.
-`docs/add-a-family.md` writes one of each.
+Register a family with `register`, and a kind of table columns with `register_column`; nothing else
+needs to know them. `docs/add-a-family.md` writes one of each.
 """
 
 from ..io.column_kinds import COLUMN_KINDS, ColumnKind, Slot, register_column

@@ -1,4 +1,4 @@
-"""What families are asked about: the state of one, a step, the statistics of a batch."""
+"""The data types of families: the state (block), a step, the statistics of a batch."""
 
 from __future__ import annotations
 
@@ -17,60 +17,60 @@ class Block(NamedTuple):
     """
 
     family: str
-    mass: Any  # (d,) observations behind the factors of a column, all components together
-    values: dict[str, Any]  # what training moves
-    past: dict[str, Any]  # the running average of it; empty where none is kept
-    fixed: dict[str, Any]  # what training leaves as it is, such as units
+    mass: Any  # (d,) observations behind the factors of a column, over all components
+    values: dict[str, Any]  # the parameters that training moves
+    past: dict[str, Any]  # their running average; empty if none is kept
+    fixed: dict[str, Any]  # constants of training, such as units
     prior: Any
-    lazy: Any = ()  # scalars by name that act on all values at once; few families have any
+    lazy: Any = ()  # scalars by name that act on all values at once; used by few families
 
     @property
     def has_columns(self) -> bool:
-        """Whether there is anything in it: a table may lack columns of a family."""
+        """Return whether the block has any columns; a table may have none of a family."""
         return any(array.shape[0] > 0 for array in self.values.values())
 
 
 class Step(NamedTuple):
-    """What a step is made of, beside the statistics of the batch."""
+    """The parameters of a step, beside the statistics of the batch."""
 
     shares: Any  # (K,) p(component)
-    slowness: Any  # (K,) by what the steps of a component are divided
+    slowness: Any  # (K,) divisors of the steps of each component
     decay: float  # the share of all statistics that is forgotten
-    pull: float  # what the prior pulls by
-    floor: float  # what the check-step lifts to
+    pull: float  # the factor of the prior's pull
+    floor: float  # the least value after the check-step
     projection: Any
 
     def counts(self, mass: Any) -> Any:
-        """The counts N of the factors, (d, K), as far as this step is concerned."""
+        """Return the counts N of the factors, (d, K), for this step."""
         return mass[:, None] * (self.shares * self.slowness)[None, :]
 
     def mass(self, mass: Any, seen: Any, missed: Any) -> Any:
-        """The mass after the step, which saw so much of each factor, (d, K), and missed some."""
+        """Return the mass after the step, from the weights of seen and missed cells, (d, K)."""
         gained = namespace_of(mass).sum(seen + missed, axis=1)
         return self.projection.positive(mass, gained - self.decay * mass, self.floor)[0]
 
 
 class Schema(NamedTuple):
-    """What the arrays and numbers of a block are, by name."""
+    """Describe the arrays and numbers of a block, by name, to validate it."""
 
     mass: Array
-    values: dict[str, Any]  # `Array` each; those that are `positive` need not say so
+    values: dict[str, Any]  # an `Array` each; those in `positive` need not repeat it
     fixed: dict[str, Any]
-    prior: dict[str, Any] | None  # of its fields that count; None: the block has none
-    past: dict[str, Any] | None = None  # where there is an average; None: as `values`
+    prior: dict[str, Any] | None  # fields that are numbers; None: the block has no prior
+    past: dict[str, Any] | None = None  # if an average is kept; None: like `values`
     lazy: dict[str, Any] = {}  # noqa: RUF012  nobody changes it
 
 
 class Statistics(NamedTuple):
-    """The statistics of a batch, as a product with natural parameters wants them."""
+    """The statistics of a batch, for a product with natural parameters."""
 
     values: Any  # (n, D), dense or sparse; zero for a missing cell
-    seen: Any  # (n, d), 0 for a missing cell; None where all are there
-    base: Any  # (n,) ln h(x): what all components share; None is 0
+    seen: Any  # (n, d), 0 for a missing cell; None if no cell is missing
+    base: Any  # (n,) ln h(x), the same for all components; None is 0
 
 
 def seen_of(values: Any) -> tuple[Any, Any]:
-    """The numbers, 0 where one is missing, and which are there; None where all are."""
+    """Return the numbers, 0 for missing ones, and which are observed; None if all are."""
     xp = namespace_of(values)
     missing = xp.isnan(values)
     if not xp.any(missing):
@@ -80,7 +80,7 @@ def seen_of(values: Any) -> tuple[Any, Any]:
 
 
 class Accepts(NamedTuple):
-    """What a cell of X may be."""
+    """The values that cells of X may have."""
 
     sparse: bool = False
     missing: bool = False  # NaN

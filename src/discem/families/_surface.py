@@ -1,4 +1,4 @@
-"""What estimators ask of a family: priors by name, what is automatic, and what users read."""
+"""What estimators need of a family: named priors, automatic options, and results for users."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from ._block import Block
 
 
 class Surface:
-    """A family as estimators see it, beside the update; see `Family`."""
+    """The part of a family that only estimators use, beside the update; see `Family`."""
 
     name: ClassVar[str]
-    priors: ClassVar[tuple[type, ...]]  # kinds of priors it can take
+    priors: ClassVar[tuple[type, ...]]  # the kinds of priors it accepts
 
     # --- priors -----------------------------------------------------------------------------------
 
     def named_priors(
         self, generative: bool, n_features: Any, mixed: bool
     ) -> dict[str, tuple[Any, float]]:
-        """By name: the prior, and the pseudo-count of each class that goes with it.
+        """Return, by name, the priors and the matching pseudo-count of each class.
 
-        The first is the default. `generative` training is by NLL, `mixed` factors are those of
-        components within classes.
+        The first is the default. `generative` means training by NLL, `mixed` means components
+        within classes.
         """
         raise NotImplementedError
 
     def resolve_prior(
         self, prior: Any, generative: bool, n_features: Any, mixed: bool = False
     ) -> tuple[Any, float]:
-        """The prior of that name, or the one given, and the pseudo-count of each class."""
+        """Return the named or given prior, and the pseudo-count of each class."""
         names = self.named_priors(generative, n_features, mixed)
         if isinstance(prior, Default):
             prior = self.prior_of_strength(prior.strength)
@@ -49,28 +49,28 @@ class Surface:
         return prior, 1.0
 
     def complete_prior(self, prior: Any, rows: Any, parts: list, components: float = 1.0) -> Any:
-        """The prior, with what it leaves to the data but a tally does not tell.
+        """Complete a prior with values that need the data, beyond a tally.
 
-        `parts` are as for `collect`, `components` those of a class, which share its prior.
+        `parts` are as for `collect`; the `components` of a class share its prior.
         """
         return prior
 
     def prior_of_strength(self, strength: float) -> Any:
-        """The prior of columns in a mixture, so many times as strong as it is by default."""
+        """Return the default prior of columns in a mixture, `strength` times as strong."""
         (prior, _), *_ = self.named_priors(False, 1, True).values()
         return prior._replace(nu=strength * prior.nu) if hasattr(prior, "nu") else prior
 
     def check_prior(self, prior: Any) -> None:
-        """Refuse senseless numbers with an `OptionError`."""
+        """Raise an `OptionError` if the prior has invalid numbers."""
 
     def prior_of_components(
         self, prior: Any, by_class: Callable[[], Any], by_component: Any
     ) -> Any:
-        """The prior where classes are mixtures; `by_class()` collects as if they were none."""
+        """Return the prior if classes are mixtures; `by_class()` collects without components."""
         return prior
 
     def keeps_mass(self, prior: Any) -> bool:
-        """Whether class counts should keep their mass, or grow for ever as the prior gives."""
+        """Return whether class counts keep their mass, or grow by what the prior gives."""
         return True
 
     lifts_to_prior: ClassVar[bool] = False  # where the paper's check-step lifts a class count to
@@ -78,14 +78,14 @@ class Surface:
     # --- what is automatic ------------------------------------------------------------------------
 
     def auto_step(self, generative: bool, n: float, block: Block, mixed: bool = False) -> Schedule:
-        """Steps that need no tuning from the start `block`, for n rows of the usual weight."""
+        """Return steps that need no tuning, from the start `block`, for n rows of usual weight."""
         if not generative:
             return power(0.1, 400.0, 0.9)
-        # go on averaging as if the start had been n rows; of components, about EM at first
+        # continue averaging as if the start had been n rows; for components, about EM at first
         return power(1.0 / (n + 1.0), (10.0 if mixed else 1.0) * (n + 1.0), 1.0)
 
     def auto_batch(self, rows: Any, n_classes: int) -> int:
-        """Rows per step."""
+        """Return the rows per step."""
         return 16
 
     # Rows in parts, whose states are averaged: how many rows a part needs to learn as well, and how
@@ -94,21 +94,21 @@ class Surface:
     least_visits: ClassVar[float] = 4e6
 
     def step_of_part(self, rho: np.ndarray, parts: int) -> np.ndarray:
-        """The steps to take in one of so many parts, of those that all rows together would take."""
+        """Return the steps of one of `parts` parts, from the steps of all rows together."""
         return rho
 
     def auto_average(self, generative: bool) -> bool:
-        """Whether predicting with the average of the parameters is worth its cost."""
+        """Return whether averaging parameters for prediction is worth its cost."""
         return not generative
 
     def auto_unlabelled(self, generative: bool, ratio: float) -> float:
-        """The weight of an unlabelled row, of which there are `ratio` for each labelled one."""
+        """Return the weight of an unlabelled row; there are `ratio` of them per labelled row."""
         return 1.0
 
     # --- parameters, and rows ---------------------------------------------------------------------
 
     def expectations(self, block: Block) -> dict[str, np.ndarray]:
-        """E[s | component] by the name of the statistic, (K, feature), in the data's units."""
+        """Return E[s | component] by name of the statistic, (K, feature), in the data's units."""
         raise NotImplementedError
 
     def slopes(self, block: Block) -> tuple[np.ndarray, dict[str, np.ndarray]]:
@@ -116,17 +116,17 @@ class Surface:
         raise NotImplementedError
 
     def features_of(self, X: Any) -> Any:
-        """The statistics of rows in the order of `slopes`, side by side."""
+        """Return the statistics of rows in the order of `slopes`, side by side."""
         raise NotImplementedError
 
     def points(self, rows: Any, weights: np.ndarray, n_features: Any) -> Any:
-        """Where rows are, as far as clusters are concerned: (n, d), dense or sparse."""
+        """Return coordinates of rows for clustering: (n, d), dense or sparse."""
         raise NotImplementedError
 
     def extra_figures(self, figures: np.ndarray, rows: Any, order: Any, weights: Any) -> dict:
-        """What else a pass over `order` says of these rows, for `history_`."""
+        """Return further figures of a pass over `order` for `history_`."""
         return {}
 
     def example(self, codes: np.ndarray, n_features: int, rng: np.random.Generator) -> np.ndarray:
-        """Make up rows of the given classes that can be told apart: for trying and testing."""
+        """Generate rows of the given classes that can be separated, for tests."""
         raise NotImplementedError

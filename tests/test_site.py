@@ -28,6 +28,7 @@ for extension in (
     pytest.importorskip(extension, reason=f"the site needs {extension}: pip install -e '.[docs]'")
 
 ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,7 @@ from ._lazily import Lazily
 _EAGER = 10.0  # a step is so many documents of the start, which is to be outweighed soon
 _QUIET = 0.005  # weight of all unlabelled documents together, beside that of the labelled ones
 _FEW, _MOST = 8, 512  # documents of a step
-_FAR = 1e9  # counts beyond are not for single precision, in which squares overflow
+_FAR = 1e9  # counts beyond, or below its inverse, have squares too large or small for float32
 _FOLDED = 1e-3  # a smaller scale is folded into the counts, before digits are lost
 
 
@@ -53,7 +53,7 @@ class WordsFamily(Lazily):
 
     def lightened(self, rows: SparseRows) -> SparseRows:
         values = rows.values
-        if values.max(initial=0.0) > _FAR:
+        if not 1.0 / _FAR < values.max(initial=0.0) < _FAR:
             return rows
         return rows._replace(values=values.astype(np.float32))
 

@@ -187,11 +187,16 @@ def test_a_fit_works_in_single_precision_and_ends_in_double(average, monkeypatch
         seen.append(precision(learner))
         return epoch(learner, *some)
 
+    def keep(model, record):
+        kept = copy.deepcopy(model.learner_), Learner.from_fields(**model.learner_.to_fields())
+        assert [precision(each) for each in kept] == 2 * [{np.dtype(np.float64)}]
+
     monkeypatch.setattr(Learner, "epoch", watched)
     options = {"loss": "ncll", "average": average, "batch_size": 20, "max_iter": 5, "tol": None}
     for in_place in (True, False):
         monkeypatch.setattr(Sequential, "in_place", in_place)
         model = MultinomialNB(prior=Dirichlet(1.0), random_state=0, **options)
+        model.callback = keep
         ends.append(model.fit(X, y).predict_log_proba(X))
         assert precision(model.learner_) == {np.dtype(np.float64)}
     assert seen == 5 * [{np.dtype(np.float32)}] + 5 * [{np.dtype(np.float64)}]

@@ -288,7 +288,7 @@ class WordsFamily(Lazily):
 
     lifts_to_prior = True
     least_rows = 200
-    least_visits = 2e6
+    least_visits = 6e7  # steps are short, and threads wait for Python's lock
 
     def step_of_part(self, rho, parts):
         """A part sees its share of the occurrences of a word, and has to move by all of them."""

@@ -259,7 +259,8 @@ class Learner:
             demand(isinstance(value, int | float), f"{name} of the stream is not a number")
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_model": None, "_own": None}  # derived from the state
+        full = {"state": self._in_full(), "_light": False}  # a callback may copy the model
+        return self.__dict__ | full | {"_model": None, "_own": None}
 
     def to_fields(self) -> dict[str, Any]:
         """Return what a file stores of a learner: all but the engine and the training time.

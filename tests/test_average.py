@@ -196,3 +196,80 @@ def test_never_far_behind_nll():
             model = TableClassifier(loss=loss, random_state=0).fit(X[:75], y)
             losses.append(-model.predict_log_proba(X[75:])[np.arange(75), y].mean())
     assert losses[0] < losses[1] + 0.1
+
+
+@pytest.fixture(scope="module")
+def two_sided():
+    """Rows without missing cells have a model of their own."""
+    X, y = table(300)
+    X = X.drop(columns="id").mask(np.random.default_rng(1).random((300, 8)) < 0.1)
+    model = TableClassifier(random_state=0, max_iter=5).fit(X, y)
+    layout = model.model_.layout_
+    special = MixtureClassifier(1, loss="ncll", random_state=0, max_iter=5)
+    model._fitted.complete = special.fit(Encoded.read(layout, check_table(X)), y)
+    return model, X, y
+
+
+def test_complete_rows_are_answered_by_their_own_model(two_sided):
+    model, X, _ = two_sided
+    complete = X.notna().all(axis=1).to_numpy()
+    assert 0 < complete.sum() < len(X)
+    found = model.predict_proba(X)
+    np.testing.assert_array_equal(
+        found[complete], model._fitted.complete.predict_proba(X[complete])
+    )
+    expected = sum(weight * own.predict_proba(X) for own, weight in model._fitted.members)
+    np.testing.assert_allclose(found[~complete], expected[~complete], rtol=1e-12)
+    for some in (X[complete], X[~complete], X[:1]):
+        np.testing.assert_allclose(model.predict_proba(some), found[some.index], rtol=1e-12)
+    assert [each["rows"] for each in model.members_] == ["incomplete"] * 4 + ["complete"]
+
+
+def test_explanations_of_both_sides_are_exact(two_sided):
+    model, X, _ = two_sided
+    why = model.explain(X[:40])
+    log_p = why.scores - logsumexp(why.scores, axis=1, keepdims=True)
+    np.testing.assert_allclose(log_p, model.predict_log_proba(X[:40]), atol=1e-10)
+    assert why.columns == [*X, REST]
+    complete = X[:40].notna().all(axis=1).to_numpy()
+    assert (why.contributions[complete, -1] == 0).all()
+    assert (why.contributions[~complete, -1] != 0).any()
+
+
+def test_streams_priors_calibration_and_files_concern_both_sides(two_sided, tmp_path):
+    model, X, y = two_sided
+    model.save(tmp_path / "m")
+    again = discem.load(tmp_path / "m")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    before = again._fitted.complete.learner_.t
+    rare = again.set_class_prior({"leaves": 0.01, "stays": 0.99}).predict_proba(X)[:, 0]
+    assert (rare < model.predict_proba(X)[:, 0]).all()
+    again.set_class_prior(None).partial_fit(X, y)
+    assert again._fitted.complete.learner_.t > before
+    again.calibrate(X, [*y])
+    assert {each["temperature"] for each in again.members_} != {1.0}
+    again._fitted.complete = again._fitted.complete.learner_
+    with pytest.raises(ModelFileError, match="model"):
+        again.save(tmp_path / "n")
+
+
+def test_a_model_of_complete_rows_is_taken_where_it_is_surely_better(monkeypatch):
+    """Here columns say nothing alone."""
+    for place in ("_table_preset", "_table_choice"):
+        monkeypatch.setattr(f"discem.estimators.{place}.FOLDED", 500)
+    monkeypatch.setattr("discem.estimators._table_choice._SURE", 0.0)
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(1500, 4)), columns=list("abcd"))
+    y = (X["a"] * X["b"] + X["c"] * X["d"] > 0).to_numpy()
+    model = TableClassifier(random_state=0, density=False).fit(X[:1000], y[:1000])
+    assert [each["rows"] for each in model.members_] == ["incomplete", "complete"]
+    assert [each["taken"] for each in model.choice_ if each["rows"] == "complete"].count(True) == 1
+    assert model.chosen_["temperature"] == model.model_.temperature_
+    losses = []
+    for complete in (model._fitted.complete, None):
+        model._fitted.complete = complete
+        log_p = model.predict_log_proba(X[1000:])
+        losses.append(-log_p[np.arange(500), y[1000:].astype(int)].mean())
+    assert losses[0] < losses[1]
+    for options in ({"average": 1}, {"hide": 0.5}):
+        other = TableClassifier(random_state=0, density=False, **options).fit(X[:1000], y[:1000])
+        assert [each["rows"] for each in other.members_] == ["all"]

@@ -84,13 +84,40 @@ def read_for(members: Sequence[Member], X: Any) -> list[Any]:
     return read
 
 
-def log_proba(members: Sequence[Member], X: Any) -> np.ndarray:
-    """``ln p(y | x)`` of the average, (n, n_classes)."""
-    return log_proba_of(members, read_for(members, X))
+class Answering(NamedTuple):
+    """Members that answer for some rows, as each of them reads these."""
+
+    members: Sequence[Member]
+    rows: Sequence[Any]
+    places: Any = slice(None)  # of the rows
 
 
-def log_proba_of(members: Sequence[Member], rows: Sequence[Any]) -> np.ndarray:
-    """``ln p(y | x)`` of the average, of rows as each member reads them."""
+def answering(members: Sequence[Member], complete: Any, rows: Sequence[Any]) -> list[Answering]:
+    """Who answers for which rows: where a model knows `complete` ones best, it does for these.
+
+    The rows are as each member reads them, and as that model does.
+    """
+    if complete is None:
+        return [Answering(members, rows)]
+    lacks_none = rows[-1].complete()
+    others, own = np.flatnonzero(~lacks_none), np.flatnonzero(lacks_none)
+    sides = [
+        Answering(members, [each.take(others) for each in rows[:-1]], others),
+        Answering([Member(complete, 1.0)], [rows[-1].take(own)], own),
+    ]
+    return [side for side in sides if len(side.places)] or sides[:1]
+
+
+def log_proba(sides: Sequence[Answering]) -> np.ndarray:
+    """``ln p(y | x)`` of all rows, (n, n_classes)."""
+    found = [_log_mean(side.members, side.rows) for side in sides]
+    if len(found) == 1:
+        return found[0]
+    return np.concatenate(found)[np.argsort(np.concatenate([side.places for side in sides]))]
+
+
+def _log_mean(members: Sequence[Member], rows: Sequence[Any]) -> np.ndarray:
+    """``ln p(y | x)`` of an average."""
     if len(members) == 1:
         return members[0].model.predict_log_proba(rows[0])
     shares = np.array([weight for _, weight in members])[:, None, None]
@@ -103,11 +130,22 @@ def log_proba_of(members: Sequence[Member], rows: Sequence[Any]) -> np.ndarray:
     return np.concatenate(found)
 
 
-def explained(members: Sequence[Member], rows: Sequence[Any]) -> Explanations:
-    """What each column adds in the mean of the members; the rest is named, so that all is exact.
+def explained(sides: Sequence[Answering]) -> Explanations:
+    """What each column adds to the score of each class of all rows, exactly."""
+    found = [_explained_mean(side.members, side.rows) for side in sides]
+    if len(found) == 1:
+        return found[0]
+    columns = max((own.columns for own in found), key=len)  # with the rest of an average, if any
+    n, K = sum(map(len, found)), len(found[0].classes)
+    parts, intercepts = np.zeros((n, len(columns), K)), np.zeros((n, K))
+    for side, own in zip(sides, found, strict=True):
+        parts[side.places, : len(own.columns)] = own.contributions
+        intercepts[side.places] = own.intercepts
+    return Explanations(found[0].classes, columns, parts, intercepts)
 
-    The rows are as each member reads them.
-    """
+
+def _explained_mean(members: Sequence[Member], rows: Sequence[Any]) -> Explanations:
+    """What each column adds in the mean of the members; the rest is named, so that all is exact."""
     found = [model._explained(own) for (model, _), own in zip(members, rows, strict=True)]
     first, shares = found[0], [weight for _, weight in members]
     if len(members) == 1:

@@ -179,6 +179,22 @@ def candidates(
             best = yield options
 
 
+def of_complete_rows(sizes: Sizes, fixed: Options, best: Options) -> Iterator[Options]:
+    """What a model of rows without missing cells may be: it need not learn to do without some."""
+    if "hide" in fixed:
+        return
+    seen: list[Options] = []
+    for way in (
+        {},
+        {"covariance": "diag", "n_components": 3},
+        {"covariance": "full", "n_components": 3},
+    ):
+        options = best | {"hide": 0.0, "loss": "ncll", "missing": "ignore"} | way | fixed
+        if options not in seen and sizes.takes(options):
+            seen.append(options)
+            yield options
+
+
 def how_many(sizes: Sizes, readings: Readings, fixed: Options) -> int:
     """How many candidates there are at most."""
     ways = [*_kinds(sizes), *_variations(sizes, readings)]

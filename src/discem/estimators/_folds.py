@@ -31,6 +31,11 @@ class Split(NamedTuple):
         """Return the rows to train on."""
         return np.flatnonzero(self.weights > 0)
 
+    def judged_by(self, some: np.ndarray) -> Split:
+        """The same, judged by some of the rows that are held out."""
+        held, weights = self.held[some], self.held_weights[some]
+        return self._replace(held=held, codes=self.codes[some], held_weights=weights)
+
     def among(self, rows: np.ndarray) -> Split:
         """Return the split restricted to the given rows, which are in order."""
         held = np.searchsorted(rows, self.held)

@@ -9,8 +9,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..io.frames import check_table
+from . import _input
 from ._ask import Asks
-from ._average import explained, log_proba, read_for
+from ._average import Answering, answering, explained, log_proba, read_for
 from ._explain import ExplainsRows, Explanation, Explanations, Importance, as_rows
 from ._joint import normalized
 from ._pieces import by_partition, n_classes
@@ -51,11 +52,15 @@ class TableAnswers(Asks, TablePreset, ClassifierPreset):
     def predict_log_proba(self, X: Table) -> np.ndarray:
         """``ln p(y | x)`` of every class; see `predict_proba`."""
         check_is_fitted(self)
-        texts = self._fitted.texts
-        if texts is None:
-            return log_proba(self._fitted.members, X)
+        if self._fitted.texts is None:
+            return log_proba(self._answering(X))
         table = check_table(X)
-        return self._with_texts(log_proba(self._fitted.members, table), self._texts_of(table))
+        return self._with_texts(log_proba(self._answering(table)), self._texts_of(table))
+
+    def _answering(self, X: Any) -> list[Answering]:
+        """The models that answer for the rows of a table."""
+        fitted = self._fitted
+        return answering(fitted.members, fitted.complete, read_for(fitted.everyone, X))
 
     def _texts_of(self, X: Any) -> dict[Any, list[str]]:
         """The cells of the text columns."""
@@ -80,7 +85,7 @@ class TableAnswers(Asks, TablePreset, ClassifierPreset):
         `predict_log_proba`, added.
         """
         check_is_fitted(self)
-        if len(self._fitted.members) == 1 and self._fitted.texts is None:
+        if len(self._fitted.everyone) == 1 and self._fitted.texts is None:
             return self.model_.predict_joint_log_proba(X)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # what is amiss is said once
@@ -90,8 +95,8 @@ class TableAnswers(Asks, TablePreset, ClassifierPreset):
     @reads
     def explain(self, X: Table) -> Explanation | Explanations:
         check_is_fitted(self)
-        X, members, texts = as_rows(X), self._fitted.members, self._fitted.texts
-        found = explained(members, read_for(members, X))
+        X, texts = as_rows(X), self._fitted.texts
+        found = explained(self._answering(X))
         if texts is not None:
             found = texts.explained(found, self._texts_of(X), *self._log_frequencies())
         return found[0] if len(found) == 1 else found.made_for(X)
@@ -105,22 +110,27 @@ class TableAnswers(Asks, TablePreset, ClassifierPreset):
         texts = self._fitted.texts
         if texts is not None:
             table = check_table(X)
-            log_p = log_proba(self._fitted.members, table)
+            log_p = log_proba(self._answering(table))
             said = texts.said(self._texts_of(table), self.classes_)
             scores = texts.scores(log_p, said, *self._log_frequencies())
             texts.temperature = self.model_._best_temperature(scores, y, sample_weight)
             if "texts" in self.chosen_:
                 self.chosen_["texts"]["temperature"] = texts.temperature
             return self
-        for model, _ in self._fitted.members:
-            model.calibrate(X, y, sample_weight)
+        n = check_table(X).n_rows
+        y = _input.check_y(y, n)
+        weights = _input.check_weights(sample_weight, np.empty((n, 0)))
+        for members, rows, places in self._answering(X):
+            if y.ndim == 2 or not _input.missing_labels(y[places]).all():
+                for (model, _), own in zip(members, rows, strict=True):
+                    model.calibrate(own, y[places], weights[places])
         self.chosen_["temperature"] = self.model_.temperature_
         return self
 
     @writes
     def set_class_prior(self, class_prior: Any) -> Self:
         check_is_fitted(self)
-        models = [model for model, _ in self._fitted.members]
+        models = [model for model, _ in self._fitted.everyone]
         for model in models if self._fitted.density is None else [*models, self.density_]:
             model.set_class_prior(class_prior)
         return self
@@ -147,8 +157,12 @@ class TableAnswers(Asks, TablePreset, ClassifierPreset):
     @property
     def members_(self) -> list[dict[str, Any]]:
         check_is_fitted(self)
+        fitted = self._fitted
+        rows = ["all" if fitted.complete is None else "incomplete"] * len(fitted.members)
+        pairs = zip(fitted.everyone, [*rows, "complete"], strict=False)
         return [
             {"weight": weight, "covariance": model.covariance_, "loss": model.loss}
             | {"n_components": model.n_components, "temperature": model.temperature_}
-            for model, weight in self._fitted.members
+            | {"rows": of}
+            for (model, weight), of in pairs
         ]

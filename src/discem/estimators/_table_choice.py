@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..calibration import best_temperature
 from ..exceptions import warn
 from . import _input
 from ._average import Member, dealt, picked
 from ._by_label import class_weights
-from ._candidates import DEFAULTS, Readings, Sizes, candidates, how_many
-from ._choice import Chooser, Mark, Options, Result, is_behind, less_surprised, of_all_classes
+from ._candidates import DEFAULTS, Readings, Sizes, candidates, how_many, of_complete_rows
+from ._choice import (
+    Choice,
+    Chooser,
+    Mark,
+    Options,
+    Result,
+    is_behind,
+    less_surprised,
+    mark,
+    of_all_classes,
+)
 from ._folds import Split
-from ._table_preset import KEPT, TRIED, views_of
-from ._tables import renamed_labels
+from ._table_preset import FOLDED, KEPT, TRIED, views_of
+from ._tables import Encoded, renamed_labels
 from ._text_choice import ReadsTexts
 from .mixture import MixtureClassifier
 
@@ -22,7 +33,20 @@ _CELLS = 2_000_000  # .. or so many cells
 _VISITS, _WORK = 40_000, 30_000_000  # of rows, and of factors by rows, in a trial
 _FEWEST, _LONGEST = 8, 10  # epochs of a trial
 _MORE = 20  # .. and with all rows, of the models that are kept
+_MOSTLY = 0.5  # of the rows must be complete, for a model of their own
+_CHEAPER = 3  # times as many steps of a model that hides no cells, which needs no copies of rows
+_TEMPERED = 2_000  # rows of the training that temperatures are learnt of, where rows are many
+_SURE = 2.0  # standard errors, by which it must be better
 CHOSEN = (*DEFAULTS,)  # options that "auto" chooses
+
+
+class Wanted(NamedTuple):
+    """A model to train on all rows."""
+
+    options: Options
+    weight: float
+    temperature: float | None  # None: learnt of rows of the training
+    complete: bool = False  # whether it is to answer for rows without missing cells
 
 
 class ChoosesTable(ReadsTexts):
@@ -38,13 +62,12 @@ class ChoosesTable(ReadsTexts):
 
     def _choose(
         self, readings: Readings, y, weights, seed: int, rng, on_workers: bool
-    ) -> list[tuple[Options, float, float]]:
+    ) -> list[Wanted]:
         """Settle what is left at "auto" on held-out rows.
 
-        Returns options of the models to train on all rows, their weights and temperatures; none
-        where models of the choice are kept.
+        Returns the models to train on all rows; none where models of the choice are kept.
         """
-        alone = [(self.chosen_, 1.0, self.chosen_["temperature"])]
+        alone = [Wanted(self.chosen_, 1.0, self.chosen_["temperature"])]
         self._fit_texts(readings, y, weights, seed)
         y, _ = y
         self._warn_of_labels_among_columns(readings, y)
@@ -62,7 +85,8 @@ class ChoosesTable(ReadsTexts):
         def train(options: Options, part: Split, _) -> MixtureClassifier:
             rows = part.train
             factors = columns * len(np.unique(codes[rows])) * options["n_components"]
-            epochs = min(_epochs(len(rows), factors), self.max_iter)
+            some = _epochs(len(rows), factors) if options["hide"] else self.max_iter
+            epochs = min(some, self.max_iter)
             model = self._new_model(options, seed, max_iter=epochs, n_jobs=None, verbose=0)
             table = readings.of(options).take(rows)
             self._run(model, "choice", table, y[rows], part.weights[rows], chooser)
@@ -73,6 +97,15 @@ class ChoosesTable(ReadsTexts):
             whole, *hidden = (model.learner_.score(each) for each in views)
             scores = np.stack([whole, whole, *hidden])  # rows as they are count as much
             return of_all_classes(scores, model.classes_, classes)
+
+        def temperature(mark: Mark) -> float | None:
+            # many rows and more steps make another model than that of the trial
+            is_like = self.temperature != "auto" or labelled <= FOLDED or on_workers
+            return self._temperature_of(mark) if is_like or readings.layout.texts else None
+
+        def score_whole(options: Options, part: Split, model: MixtureClassifier) -> np.ndarray:
+            rows = readings.of(options).take(part.held).view()
+            return of_all_classes(model.learner_.score(rows), model.classes_, classes)
 
         def keep(options: Options, model: MixtureClassifier, mark: Mark | None) -> None:
             self._fitted.model, self._fitted.choice = model, chooser.choice()
@@ -97,7 +130,7 @@ class ChoosesTable(ReadsTexts):
             by_class = class_weights(self.class_weight, classes, np.bincount(codes[codes >= 0]))
         self._weigh_texts(readings, y, parts, best or [(chosen, 1.0)], classes, by_class)
         if not best:
-            return [(self.chosen_, 1.0, self.chosen_["temperature"])]
+            return [Wanted(self.chosen_, 1.0, temperature(chosen.mark))]
         seen = min(np.count_nonzero(part.weights) for part in parts) / np.count_nonzero(weights)
         models = best[0][0].models  # those of other candidates have seen the same rows
         know_all = all(np.array_equal(model.classes_, classes) for model in models)
@@ -105,7 +138,28 @@ class ChoosesTable(ReadsTexts):
             counts = by_class * np.bincount(codes[codes >= 0], weights[codes >= 0])
             self._keep_models(dealt(best, most), readings, y, weights, counts)
             return []
-        return [(own.options, share, self._temperature_of(own.mark)) for own, share in best]
+        found = [Wanted(own.options, share, temperature(own.mark)) for own, share in best]
+        if len(parts) > 1 or on_workers or readings.layout.texts:
+            return found
+        complete = readings.of(DEFAULTS).take(parts[0].held).complete()
+        few = [*of_complete_rows(sizes, fixed, best[0][0].options)]
+        if complete.mean() < _MOSTLY or not few:
+            return found
+        part = parts[0].judged_by(complete)
+        special = Chooser(
+            [part], train, score_whole, less_surprised, lambda *_: None,
+            of=len(few), verbose=self.verbose,
+        )  # fmt: skip
+        own, leader = special.best_of(few), best[0][0]
+        usual = mark([part], [score_whole(leader.options, part, leader.models[0])[None]])
+        taken = is_behind(usual, own.mark, _SURE)
+        records = [each | {"rows": "all"} for each in self._fitted.choice]
+        shares = np.array([float(taken and each is own) for each in special.results])
+        records += [each | {"rows": "complete"} for each in special.choice(shares)]
+        self._fitted.choice = Choice(records)
+        if taken:
+            found.append(Wanted(own.options, 1.0, temperature(own.mark), complete=True))
+        return found
 
     def _temperature_of(self, mark: Mark) -> float:
         return mark.safe_temperature if self.temperature == "auto" else float(self.temperature)
@@ -134,6 +188,45 @@ class ChoosesTable(ReadsTexts):
         self._fitted.chosen |= models[0][0].options
         self.chosen_["temperature"] = members[0].model.temperature_
 
+    def _fit_members(self, wanted, rows_of, y, weights, seed):
+        """Train one model for each of the given options; each has a weight."""
+        members: list[Member] = []
+        y = answers_of(*y)
+        for options, weight, temperature, complete in wanted:
+            steps = _CHEAPER * self.max_iter if complete else self.max_iter
+            last, model = self._fitted.model, self._new_model(options, seed, max_iter=steps)
+            own = not members
+            self._run(model, "fit" if own else "average", rows_of(options), y, weights)
+            if own and self._fitted.model is last:
+                self._fitted.model = model
+            if temperature is None:
+                temperature = self._fitting_temperature(
+                    model, rows_of(options), y, weights, complete
+                )
+            model.temperature_ = temperature
+            if complete:
+                self._fitted.complete = model
+            else:
+                members.append(Member(model, weight))
+        if members:
+            self._fitted.members = members
+            self.chosen_["temperature"] = self.model_.temperature_
+
+    def _fitting_temperature(self, model, rows: Encoded, y, weights, complete: bool) -> float:
+        """What makes rows of the training least surprising: where they are many, others are alike.
+
+        They are looked at as in the choice, or only those that are `complete`.
+        """
+        codes = _input.encode(y, model.classes_).codes
+        known = (codes >= 0) & (weights > 0) & (rows.complete() if complete else True)
+        rng = np.random.RandomState(model.random_state)
+        some = rng.permutation(np.flatnonzero(known))[:_TEMPERED]
+        whole, *hidden = (model.learner_.score(each) for each in views_of(rows.take(some), 0))
+        scores = np.stack([whole] if complete else [whole, whole, *hidden])
+        views, _, K = scores.shape
+        codes, weights = np.tile(codes[some], views), np.tile(weights[some], views)
+        return best_temperature(scores.reshape(-1, K), codes, weights, views=views).value
+
     def _warn_of_labels_among_columns(self, readings: Readings, y) -> None:
         """A column that is the label in other words is seldom known when the model is asked."""
         if y.ndim == 1:
@@ -150,3 +243,8 @@ class ChoosesTable(ReadsTexts):
 def _epochs(n_rows: int, factors: int) -> int:
     """Of a candidate, as many as there is time for: the first ones tell most."""
     return max(min(_VISITS // n_rows, _WORK // (n_rows * factors), _LONGEST), _FEWEST)
+
+
+def answers_of(y: np.ndarray, named: np.ndarray | None) -> Any:
+    """Return the answers in the form that mixtures take."""
+    return y if named is None else _input.Shares(y, named)

@@ -35,7 +35,7 @@ from ._texts import Texts
 from .mixture import MixtureClassifier
 
 TRIED = 6000  # rows that options are chosen on
-_FOLDED, _FOLDS = 4000, 4  # rows, up to which all of them are judged by, in folds
+FOLDED, _FOLDS = 4000, 4  # rows, up to which all of them are judged by, in folds
 KEPT = 0.7  # of the rows, at least, that a model of a part has seen, to be one of the members
 _DENSE = 8  # components of a class in the density
 _ROWS_EACH = 25  # rows that a component of the density should have
@@ -55,6 +55,7 @@ class FittedTable:
     chosen: dict[str, Any]
     choice: Choice = field(default_factory=Choice)
     members: list[Member] = field(default_factory=list)  # the first weighs most
+    complete: MixtureClassifier | None = None  # which answers for rows without missing cells
     density: MixtureClassifier | None = None
     usual: Usual | None = None  # what the density says of rows that it was not trained on
     seen: np.ndarray | None = None  # (columns,) the share of rows that have a cell of each
@@ -71,6 +72,11 @@ class FittedTable:
     @model.setter
     def model(self, model: Any) -> None:
         self.members = [Member(model, 1.0)]
+
+    @property
+    def everyone(self) -> list[Member]:
+        """The members, and the model of complete rows, if there is one."""
+        return [*self.members, *([] if self.complete is None else [Member(self.complete, 1.0)])]
 
     @property
     def is_trained(self) -> bool:
@@ -178,7 +184,7 @@ class TablePreset(DensityAnswers, Preset):
         """What is held out to choose by, and how many models may be averaged."""
         average = 1 if on_workers and self.average == "auto" else self.average
         average = self._most_members if average == "auto" else average
-        few = np.count_nonzero((codes >= 0) & (weights > 0)) <= _FOLDED
+        few = np.count_nonzero((codes >= 0) & (weights > 0)) <= FOLDED
         folds = _FOLDS if average > 1 and few else None
         return splits(codes, weights, rng, cv=self.cv, folds=folds, most=most), average
 
@@ -192,7 +198,7 @@ class TablePreset(DensityAnswers, Preset):
         if most == 0:
             return []
         complete = [result for result in chooser.results if result.complete]
-        enough = self.average == "auto" and n_rows > _FOLDED  # rows: an average gains little
+        enough = self.average == "auto" and n_rows > FOLDED  # rows: an average gains little
         best = weigh(complete, 1 if enough else most)
         self._fitted.choice = chooser.choice(weights_of(chooser, best))
         return best

@@ -96,9 +96,17 @@ class Encoded(NamedTuple):
         there = np.zeros(self.shape, dtype=bool)
         for part, array in zip(self.layout.parts, self.cells, strict=True):
             seen = array >= 0 if part.is_code else ~np.isnan(array)
-            for place, j in enumerate(part.columns):
-                there[:, j] |= seen[:, place]
+            for place, (j, slot) in enumerate(zip(part.columns, part.slots, strict=True)):
+                if slot != MISSING:  # which only says whether the others are there
+                    there[:, j] |= seen[:, place]
         return there
+
+    def complete(self) -> np.ndarray:
+        """Which rows lack no cell of a column that a family reads."""
+        read = np.zeros(self.shape[1], dtype=bool)
+        for part in self.layout.parts:
+            read[[*part.columns]] = True
+        return np.asarray(self.there()[:, read].all(axis=1))
 
     def view(self) -> Rows:
         """In the form that the families of a table read."""

@@ -18,7 +18,7 @@ from ..io.labels import plain_labels
 from ..losses import NLL, resolve_loss
 from ..priors import Default
 from . import _input
-from ._average import REST, Member, check_members, explained, log_proba_of
+from ._average import REST, Member, answering, check_members, explained, log_proba
 from ._batch import Batch
 from ._candidates import DEFAULTS, STREAM, loss_of
 from ._choice import Options
@@ -27,7 +27,7 @@ from ._options import check_positive, check_words, with_options
 from ._pieces import spreads
 from ._shift import Scaling
 from ._strange import Usual
-from ._table_choice import CHOSEN, ChoosesTable
+from ._table_choice import CHOSEN, ChoosesTable, answers_of
 from ._table_preset import MOST_STEPS, FittedTable, TablePreset, sizes_of_density
 from ._tables import Encoded
 from ._texts import Texts
@@ -64,7 +64,8 @@ class TableClassifier(ChoosesTable):
     `fit` chooses every option that is left at "auto". It holds out a part of the training rows (if
     there are few rows, each part in turn), and tries candidates on complete rows and on rows with
     hidden cells. Then it averages the best candidates: with few rows, the models that were trained
-    without each part, after some more steps on all rows; otherwise, models of all rows. With
+    without each part, after some more steps on all rows; otherwise, models of all rows, one of
+    which may answer for the rows without missing cells. With
     ``average=1`` it trains one model on all rows. `chosen_` says what was chosen; if you fix these
     options, you get the same model.
 
@@ -108,7 +109,8 @@ class TableClassifier(ChoosesTable):
     forget : int or None, default=None
         In streams, the number of rows after which older rows count less and less.
     max_iter : int, default=40
-        The largest number of steps of each model.
+        The largest number of steps of each model. One for complete rows may take three times as
+        many.
     tol : float or None, default=1e-3
         Stop when no more than this is left to gain, see `MixtureClassifier`.
     cv : None, int, splitter, iterable or array, default=None
@@ -149,7 +151,8 @@ class TableClassifier(ChoosesTable):
     families_ : dict from column to str
         The distribution chosen for each column, and why.
     members_ : list of dicts
-        The models that are averaged: weight, covariance, loss, components and temperature of each.
+        The models that are averaged: weight, covariance, loss, components and temperature of each,
+        and the `rows` that it answers for: "all", "complete" or "incomplete" ones.
     model_ : MixtureClassifier
         The model with the largest weight.
     density_ : MixtureClassifier
@@ -214,7 +217,9 @@ class TableClassifier(ChoosesTable):
         fitted = self._fitted
         demand(isinstance(fitted, FittedTable), "it is not fitted")
         check_members(fitted.members, MixtureClassifier)
-        for model, _ in fitted.members:
+        if fitted.complete is not None:
+            check_members([Member(fitted.complete, 1.0)], MixtureClassifier)
+        for model, _ in fitted.everyone:
             same = np.array_equal(model.classes_, self.classes_)
             demand(same, "its models are of different classes")
         self._check_density(self.classes_)
@@ -273,31 +278,16 @@ class TableClassifier(ChoosesTable):
         super()._keep(model)
         self._end_early()
 
-    def _fit_members(self, wanted, rows_of, y, weights, seed):
-        """Train one model for each of the given options; each has a weight."""
-        members: list[Member] = []
-        y = _answers(*y)
-        for options, weight, temperature in wanted:
-            last, model = self._fitted.model, self._new_model(options, seed)
-            own = not members
-            self._run(model, "fit" if own else "average", rows_of(options), y, weights)
-            if own and self._fitted.model is last:
-                self._fitted.model = model
-            model.temperature_ = temperature
-            members.append(Member(model, weight))
-        if members:
-            self._fitted.members = members
-
     def _look_back(self, readings, y, weights, seed):
         super()._look_back(readings, y, weights, seed)
         y, _ = y
         if y.ndim == 2:
             return
-        codes, members = _input.encode(y, self.classes_).codes, self._fitted.members
+        codes, fitted = _input.encode(y, self.classes_).codes, self._fitted
         known = np.flatnonzero((codes >= 0) & (weights > 0))
         some = np.random.RandomState(seed).permutation(known)[:_LOOKED_AT]
-        rows = [readings.with_layout(model.layout_).take(some) for model, _ in members]
-        log_p, texts = log_proba_of(members, rows), self._fitted.texts
+        rows = [readings.with_layout(model.layout_).take(some) for model, _ in fitted.everyone]
+        log_p, texts = log_proba(answering(fitted.members, fitted.complete, rows)), fitted.texts
         if texts is not None:
             found = readings.layout.texts_of(readings.table).items()
             cells = {name: [own[i] for i in some] for name, own in found}
@@ -306,7 +296,8 @@ class TableClassifier(ChoosesTable):
         if len(self.classes_) < 2:
             return
         few = slice(min(_EXPLAINED, _LARGEST // len(readings.layout.columns) ** 2 + 1))
-        told = explained(members, [own.take(few) for own in rows])
+        rows = [own.take(few) for own in rows]
+        told = explained(answering(fitted.members, fitted.complete, rows))
         if texts is not None:
             cells = {name: own[few] for name, own in cells.items()}
             told = texts.explained(told, cells, *self._log_frequencies())
@@ -339,7 +330,7 @@ class TableClassifier(ChoosesTable):
         if first:
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             fitted.model = self._new_model(fitted.chosen, seed)
-        models, table = [model for model, _ in fitted.members], check_table(X)
+        models, table = [model for model, _ in fitted.everyone], check_table(X)
         batches: list[Batch] = []
 
         def check(model: MixtureClassifier) -> None:
@@ -422,7 +413,7 @@ class TableClassifier(ChoosesTable):
         y, named = y
         own = y[some]
         present = None if y.ndim == 2 else plain_labels(_input.find_classes(own))
-        return _answers(own, named), present
+        return answers_of(own, named), present
 
     def _warn_of_missing_labels(self, y) -> None:
         if y.ndim == 1:
@@ -433,8 +424,3 @@ class TableClassifier(ChoosesTable):
                     "as such",
                     UserWarning,
                 )
-
-
-def _answers(y: np.ndarray, named: np.ndarray | None) -> Any:
-    """Return the answers in the form that mixtures take."""
-    return y if named is None else _input.Shares(y, named)

@@ -8,7 +8,7 @@ import numpy as np
 
 _SPREAD = 3.0  # of ln temperature before any row is seen: a factor of 20 is nothing unusual
 _SHIFT_SPREAD = 0.3  # of the bias of a mix
-_DOUBTS = 2.0  # rows that are wrong by the usual margin, for each number of a mix
+_DOUBTS = 6.0  # rows that are wrong by the usual margin, beside those of a mix
 
 
 class Temperature(NamedTuple):
@@ -83,8 +83,8 @@ def best_mix(blocks, shift, codes, weights) -> Mix:
 
     Logarithms of what the blocks are multiplied by have normal priors around 0, of standard
     deviation 1; what `shift` is multiplied by has one of 0.3, as rare classes are seldom among few
-    rows. For each number that is fitted, two more rows are taken to be wrong by the usual margin:
-    where rows are few that leaves doubt, and hundreds hardly notice.
+    rows. Six more rows are taken to be wrong by the usual margin: where rows are few that leaves
+    doubt, and hundreds hardly notice.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def best_mix(blocks, shift, codes, weights) -> Mix:
     from scipy.special import expit, log_softmax
 
     rows, n = np.arange(len(codes)), len(blocks)
-    spreads, doubts = np.array(n * [1.0] + [_SHIFT_SPREAD]), _DOUBTS * (n + 1)
+    spreads = np.array(n * [1.0] + [_SHIFT_SPREAD])
     weights = np.broadcast_to(weights, len(codes)) / np.mean(weights)
     parts = np.stack([np.broadcast_to(each, np.shape(blocks[0])) for each in (*blocks, shift)])
     margins = np.array([np.median(-np.sort(x - x.max(axis=1)[:, None])[:, -2]) for x in parts[:n]])
@@ -119,9 +119,9 @@ def best_mix(blocks, shift, codes, weights) -> Mix:
         error[rows, codes] -= 1.0
         slope = (parts * (weights[:, None] * error)).sum(axis=(1, 2))
         margin, off = shares[:n] @ margins, free / spreads
-        slope[:n] = shares[:n] * (slope[:n] + doubts * expit(margin) * margins)
+        slope[:n] = shares[:n] * (slope[:n] + _DOUBTS * expit(margin) * margins)
         seen = -weights @ scores[rows, codes]
-        loss = seen + doubts * np.logaddexp(0, margin) + 0.5 * off @ off
+        loss = seen + _DOUBTS * np.logaddexp(0, margin) + 0.5 * off @ off
         return float(loss) / len(rows), (slope + off / spreads) / len(rows)
 
     bounds = n * [(-9.0, 5.0)] + [(-5.0, 5.0)]

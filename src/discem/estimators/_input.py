@@ -1,4 +1,4 @@
-"""Labels and weights that come from a user: checked here, once, and named if wrong."""
+"""Check labels and weights that users give; errors name the row."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ _SETS = set | frozenset
 
 
 class Classifier(ClassifierMixin):
-    """A classifier of scikit-learn that is scored on labels of every kind."""
+    """A scikit-learn classifier whose `score` accepts labels of every kind."""
 
     def score(self, X: Table, y: Labels, sample_weight: Weights = None) -> float:
-        """The accuracy: the share of the rows with a label that are predicted right."""
+        """Return the accuracy: the share of labelled rows that are predicted correctly."""
         model: Any = self
         found = np.asarray(model.predict(X))
         y = check_y(y, len(found))
@@ -59,9 +59,9 @@ class Classifier(ClassifierMixin):
 
 
 def check_y(y, n_rows: int, needed: bool = True) -> np.ndarray:
-    """Labels (None, NaN or NaT: unlabelled) as a vector, or label sets or shares as a matrix.
+    """Return labels as a vector (None, NaN, NaT: unlabelled), or sets and shares as a matrix.
 
-    `needed` says that there must be at least one.
+    If `needed`, there must be at least one label.
     """
     if y is None:
         raise InputError("requires y to be passed, but the target y is None")
@@ -73,7 +73,7 @@ def check_y(y, n_rows: int, needed: bool = True) -> np.ndarray:
 
 
 def _check_length(y: Any, n_rows: int, lacks: bool) -> None:
-    """See that there is an answer for each row, and that they do not `lack` all labels."""
+    """Check that there is one answer per row, and that not all rows `lack` a label."""
     if len(y) != n_rows:
         raise InputError(f"X has {n_rows} rows but y has {len(y)}")
     if lacks:
@@ -81,7 +81,7 @@ def _check_length(y: Any, n_rows: int, lacks: bool) -> None:
 
 
 def _matrix(y: Any) -> Any:
-    """Label sets or shares as a matrix, the vector of what has one column, and others as is."""
+    """Return sets or shares as a matrix, a single column as a vector, and others unchanged."""
     if isinstance(y, Shares):
         return y.values
     names, column = columns_of(y) or ([], None)
@@ -100,7 +100,7 @@ def _matrix(y: Any) -> Any:
         return y
     y = unmasked(y)
     if y.shape[1] == 1:
-        if y.dtype.kind == "c":  # of which scikit-learn would show every row
+        if y.dtype.kind == "c":  # scikit-learn would print every row
             return y[:, 0]
         return column_or_1d(y, warn=True)
     if not y.shape[1]:
@@ -111,24 +111,24 @@ def _matrix(y: Any) -> Any:
 
 
 def _is_row(cells: Any) -> bool:
-    """Whether it is the part of a matrix: a masked cell is an array, too, but has no length."""
+    """Return whether the object is a row of a matrix; a masked cell is an array without length."""
     return isinstance(cells, _ROWS) and getattr(cells, "ndim", 1) > 0
 
 
 def _has(cells: Sequence[Any], kinds: Any) -> bool:
-    """Whether one of the cells is of some kinds; there are many cells, and of few types."""
+    """Return whether any cell has one of these types."""
     return any(issubclass(each, kinds) for each in set(map(type, cells)))
 
 
 def _stack_rows(y: Any) -> np.ndarray:
-    """Rows that are lists as a matrix."""
+    """Stack rows that are lists to a matrix."""
     for row, cells in enumerate(y):
         if _is_row(cells) != _is_row(y[0]) or (_is_row(cells) and len(cells) != len(y[0])):
             raise InputError(
                 f"y has {shown(cells)} in row {row} and {shown(y[0])} in row 0: give a label, a "
                 "set of labels, or one share of each class, for every row"
             )
-    with suppress(ValueError):  # of cells that are lists
+    with suppress(ValueError):  # cells that are lists
         plain = np.asarray(y)
         if plain.ndim == 2 and plain.dtype.kind in "buif":
             return plain
@@ -140,7 +140,7 @@ def _stack_rows(y: Any) -> np.ndarray:
 
 
 def _share_column(cells: Any, where: str) -> np.ndarray:
-    """Shares as numbers, or whether a class may be the answer as booleans."""
+    """Return shares as numbers, or possible classes as booleans."""
     cells = cells_of(cells, "y")
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "buif":
         return cells
@@ -157,13 +157,13 @@ def _share_column(cells: Any, where: str) -> np.ndarray:
 
 
 def _stacked(columns: list[np.ndarray]) -> np.ndarray:
-    """Columns side by side: all of booleans, or all of shares."""
+    """Stack columns: all booleans, or all shares."""
     kind = bool if all(column.dtype == bool for column in columns) else np.float64
     return np.column_stack([column.astype(kind) for column in columns])
 
 
 class Shares(NamedTuple):
-    """What is known of the answers by class: label sets, or shares, and whose columns they are."""
+    """Label sets or shares, and the classes that their columns stand for."""
 
     values: np.ndarray
     classes: np.ndarray
@@ -171,18 +171,18 @@ class Shares(NamedTuple):
 
 @dataclass(frozen=True)
 class Coded:
-    """The labels of many rows by number: who has them need not look at one row after the other."""
+    """The labels of many rows as codes, so that no later step reads row by row."""
 
-    labels: np.ndarray  # in order, each of them once
-    codes: np.ndarray  # (n,) the place of the label of each row; -1 is missing
-    ndim: ClassVar = 1  # as of a vector
+    labels: np.ndarray  # sorted and unique
+    codes: np.ndarray  # (n,) the index of the label of each row; -1 is missing
+    ndim: ClassVar = 1  # like a vector
 
     def __len__(self) -> int:
         return len(self.codes)
 
 
 def coded(y: Any) -> Any:
-    """The labels of a column of categories, or of texts, by number; any other y as it is."""
+    """Return categories or texts as codes; return any other y unchanged."""
     with reading("y"):
         found = _texts_in(y) if isinstance(y, list | np.ndarray) else categories_in(y)
     if found is None:
@@ -190,14 +190,14 @@ def coded(y: Any) -> Any:
     codes, levels = found
     try:
         given = read_labels(levels)
-    except InputError:  # an error should name the row
+    except InputError:  # let the error name the row
         return y
     known = np.unique(known_labels(given))
     return Coded(known, np.append(_codes(given, known), UNLABELLED)[codes])
 
 
 def _texts_in(y: Any) -> tuple[np.ndarray, list[Any]] | None:
-    """The codes of texts, -1 missing, and what they stand for; None where some are no texts."""
+    """Return the codes of texts, -1 missing, and the texts; None if some cells are not texts."""
     cells = y.tolist() if isinstance(y, np.ndarray) and y.dtype == object and y.ndim == 1 else y
     if not isinstance(cells, list) or not set(map(type, cells)) <= {str, type(None)}:
         return None
@@ -208,9 +208,9 @@ def _texts_in(y: Any) -> tuple[np.ndarray, list[Any]] | None:
 
 
 def read_y(y, n_rows: int, needed: bool = True) -> tuple[Any, np.ndarray | None]:
-    """Labels as `check_y` has them, and the classes where these are named by the columns of y.
+    """Return labels as `check_y` does, and the classes if the columns of y name them.
 
-    Frames with several columns are named so, and so are sequences of sets of labels.
+    Frames with several columns name the classes, and so do sequences of sets of labels.
     """
     if isinstance(y, Coded):
         _check_length(y, n_rows, needed and bool((y.codes < 0).all()))
@@ -221,14 +221,14 @@ def read_y(y, n_rows: int, needed: bool = True) -> tuple[Any, np.ndarray | None]
         named = _sets(y) if getattr(y, "ndim", 1) == 1 else None
     if named is None:
         return check_y(y, n_rows, needed), None
-    if len(named.classes) < 2:  # sets of one are labels
+    if len(named.classes) < 2:  # sets with one element are labels
         y = [next(iter(each)) if isinstance(each, _SETS) else each for each in cells_of(y, "y")]
         return check_y(y, n_rows, needed), None
     return check_y(named.values, n_rows, needed), named.classes
 
 
 def _named_columns(y) -> Shares | None:
-    """Of a frame whose columns are the classes."""
+    """Read a frame whose columns are the classes."""
     check_there(y, "y")
     names, column = columns_of(y) or ([], None)
     if column is None or len(names) < 2:
@@ -244,7 +244,7 @@ def _named_columns(y) -> Shares | None:
 
 
 def _sets(y) -> Shares | None:
-    """Of a vector in which some answers are sets; a label is a set of one, None is no answer."""
+    """Read a vector with label sets; a label is a set of one, None is no answer."""
     cells = cells_of(y, "y")
     if isinstance(cells, np.ndarray) or not _has(cells, _SETS):
         return None
@@ -274,7 +274,7 @@ def _sets(y) -> Shares | None:
 
 
 def _read_some(cells: list[Any], what: str, word: str, numbers: Sequence[int]) -> np.ndarray:
-    """Labels that are not one below the other: errors say by these numbers where each is."""
+    """Read labels from scattered rows; errors use these row numbers."""
     try:
         return read_labels(cells, what)
     except InputError as error:
@@ -283,7 +283,7 @@ def _read_some(cells: list[Any], what: str, word: str, numbers: Sequence[int]) -
 
 
 def spread_over(y: np.ndarray, classes: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Columns of all known classes, of which those given are some."""
+    """Spread the columns over all known classes."""
     if len(classes) == len(known):
         return y
     wide = np.zeros((len(y), len(known)), dtype=y.dtype)
@@ -292,7 +292,7 @@ def spread_over(y: np.ndarray, classes: np.ndarray, known: np.ndarray) -> np.nda
 
 
 def unmarked(y: Any, unlabelled: Any) -> Any:
-    """Labels with None where they are the one that stands for none."""
+    """Replace the label that means "no label" by None."""
     if unlabelled is None or y is None or isinstance(y, Shares) or columns_of(y):
         return y
     y = _matrix(y)
@@ -300,14 +300,14 @@ def unmarked(y: Any, unlabelled: Any) -> Any:
         return y
     cells = [None if is_missing(cell) else cell for cell in cells_of(y, "y")]
     kinds = set(filter(is_kind_of_label, set(map(type, cells))))
-    # by type, too: of others, not all can be compared
+    # compare types too: not all pairs of types can be compared
     found = dict.fromkeys((type(cell), cell) for cell in cells if type(cell) in kinds)
     marks = {(kind, cell) for kind, cell in found if are_same(cell, unlabelled)}
     return [None if type(cell) in kinds and (type(cell), cell) in marks else cell for cell in cells]
 
 
 def find_classes(y: np.ndarray | Coded) -> np.ndarray:
-    """The sorted classes of checked labels."""
+    """Return the sorted classes of checked labels."""
     if isinstance(y, Coded):
         counts = np.bincount(y.codes[y.codes >= 0], minlength=len(y.labels))
         return y.labels[counts > 0]
@@ -317,7 +317,7 @@ def find_classes(y: np.ndarray | Coded) -> np.ndarray:
 
 
 def check_classes(classes: Any) -> int:
-    """Refuse what are not the sorted classes of a model; return how many they are."""
+    """Check that classes are sorted and valid; return their number."""
     vector = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 0
     demand(vector, "classes_ is not a list of labels")
     if classes.dtype == object:
@@ -329,7 +329,7 @@ def check_classes(classes: Any) -> int:
 
 
 def encode(y: np.ndarray | Coded, classes: np.ndarray) -> Targets:
-    """The targets of checked labels; one outside `classes` is UNKNOWN."""
+    """Return the targets of checked labels; a label outside `classes` is UNKNOWN."""
     if isinstance(y, Coded):
         return labels(np.append(_codes(y.labels, classes), UNLABELLED)[y.codes])
     if y.ndim == 1:
@@ -351,14 +351,14 @@ def encode(y: np.ndarray | Coded, classes: np.ndarray) -> Targets:
 
 
 def _codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """The place of each label among the classes."""
+    """Return the index of each label among the classes."""
     codes, known = np.full(len(y), UNLABELLED, dtype=np.int64), known_labels(y)
     place = places_of(known, classes)
     place = np.where(place < 0, UNKNOWN, place)
     if y.dtype.kind in ONCE:
         code_of = dict(zip(known.tolist(), place.tolist(), strict=True))
         cells = y.tolist()
-        try:  # the quickest way, if no label is missing
+        try:  # the fastest way if no label is missing
             return np.fromiter(map(code_of.__getitem__, cells), dtype=np.int64, count=len(cells))
         except KeyError:
             return np.array([code_of.get(label, UNLABELLED) for label in cells], dtype=np.int64)
@@ -367,7 +367,7 @@ def _codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 
 def check_weights(sample_weight, X, part: bool = False) -> np.ndarray:
-    """Non-negative weights, one per row; all may be zero where X is a `part` of the rows."""
+    """Return non-negative weights, one per row; all may be 0 if X is a `part` of the rows."""
     if sample_weight is None:
         return np.ones(X.shape[0])
     weights = sample_weight

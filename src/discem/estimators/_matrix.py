@@ -1,4 +1,4 @@
-"""Arrays and frames of numbers that come from a user: checked here, once, and named if wrong."""
+"""Check arrays and frames of numbers that users give; errors name the row and column."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _NO_DATES = "make numbers of them, such as days since one"
 
 
 def read_X(estimator, X, accepts: Accepts, fresh: bool) -> tuple[Any, dict[str, Any]]:
-    """X as `check_X` has it, and the fitted attributes that it determines.
+    """Return X as `check_X` does, and the fitted attributes that it determines.
 
-    With `fresh`, columns may be any; the estimator itself is left as it is.
+    With `fresh`, any columns are valid. The estimator itself is not changed.
     """
     if _is_ready(X, accepts) and (fresh or _is_known(estimator, X)):
         return check_values(estimator, X, accepts), {"n_features_in_": X.shape[1]} if fresh else {}
@@ -33,7 +33,7 @@ def read_X(estimator, X, accepts: Accepts, fresh: bool) -> tuple[Any, dict[str, 
 
 
 def check_X(estimator, X, accepts: Accepts, reset: bool):
-    """A float64 matrix (dense, or CSR where sparse ones are accepted) of acceptable values."""
+    """Return a float64 matrix (dense, or CSR if accepted) of valid values."""
     _check_table(X)
     if isinstance(X, np.ndarray) and X.ndim == 1:
         check_shape(X.shape)
@@ -50,7 +50,7 @@ def check_X(estimator, X, accepts: Accepts, reset: bool):
         )
     except MemoryError:
         raise
-    except Exception as error:  # libraries of data frames have their own
+    except Exception as error:  # libraries of data frames raise their own errors
         cell = None if sp.issparse(X) else _first_other(X)
         if cell is None:
             refused = NoNumberError if isinstance(error, TypeError) else InputError
@@ -92,18 +92,18 @@ def _without_objects(estimator, X):
 
 
 def _as_objects(X) -> np.ndarray | None:
-    """The cells of a table as they are; None if they are not to be had."""
+    """Return the cells of a table as objects; None if that is not possible."""
     try:
         cells = np.array(X, dtype=object)
     except MemoryError:
         raise
-    except Exception:  # rows of several lengths, say, or what NumPy has no type for
+    except Exception:  # rows of different lengths, for example, or types unknown to NumPy
         return None
     return cells if cells.ndim == 2 else None
 
 
 def _check_table(X) -> None:
-    """Refuse tables that would be taken for something else, or be refused without a reason."""
+    """Refuse tables that would be misread, or refused without a clear reason."""
     check_there(X, "X")
     names, _ = columns_of(X) or ([], None)
     if not names:
@@ -116,7 +116,7 @@ def _check_table(X) -> None:
 
 
 def _check_kind(what: str, dtype) -> None:
-    """Dates are no numbers: their unit, and where they start, are anybody's."""
+    """Refuse dates: as numbers they would depend on an arbitrary unit and origin."""
     dtype = getattr(dtype, "pyarrow_dtype", dtype)
     dtype = getattr(dtype, "value_type", dtype)  # of codes, in pyarrow and in pandas
     if hasattr(dtype, "categories"):
@@ -129,7 +129,7 @@ def _check_kind(what: str, dtype) -> None:
 
 
 def _is_ready(X, accepts: Accepts) -> bool:
-    """Whether X is what scikit-learn would make of it; to find that out takes it longer."""
+    """Return whether X needs no conversion; scikit-learn takes longer to find out."""
     if type(X) in (sp.csr_matrix, sp.csr_array):
         kind = accepts.sparse and X.indices.dtype == np.int32
     else:
@@ -138,12 +138,12 @@ def _is_ready(X, accepts: Accepts) -> bool:
 
 
 def _is_known(estimator, X) -> bool:
-    """Whether the columns of X are those of the model, neither having names."""
+    """Return whether X has the columns of the model, and neither has names."""
     return not hasattr(estimator, "feature_names_in_") and X.shape[1] == estimator.n_features_in_
 
 
 def check_values(estimator, X, accepts: Accepts):
-    """A matrix that is one already, if its values are acceptable."""
+    """Return the matrix if its values are valid."""
     values = X.data if sp.issparse(X) else X
     if not values.size:
         return X
@@ -171,7 +171,7 @@ def check_values(estimator, X, accepts: Accepts):
 
 
 def _where(X, bad) -> tuple[int, int]:
-    """Row and column of the first value that is `bad`."""
+    """Return row and column of the first value that is `bad`."""
     if sp.issparse(X):
         position = int(np.argmax(bad(X.data)))
         row = int(np.searchsorted(X.indptr, position, side="right")) - 1
@@ -186,12 +186,12 @@ def _place(estimator, row: int, column: int) -> str:
 
 
 def _first_other(X) -> tuple[int, int, Any] | None:
-    """The first cell of a table that is not a number."""
+    """Return the first cell of a table that is not a number."""
     cells = _as_objects(X)
     if cells is None:
         return None
     for (row, column), value in np.ndenumerate(cells):
-        if isinstance(value, np.complexfloating):  # of which NumPy would drop a part
+        if isinstance(value, np.complexfloating):  # NumPy would drop the imaginary part
             return row, column, value
         try:
             float(value)

@@ -1,4 +1,4 @@
-"""What a fitted mixture is asked, beside what all classifiers are: its components."""
+"""Methods of a fitted mixture that concern its components."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from ._types import Table
 
 
 class MixtureAnswers(Asks, ExplainsRows, Joint):
-    """Questions to the components of a mixture."""
+    """Methods for the components of a mixture."""
 
     @by_partition(lambda model: int(model.n_components_.sum()))
     @reads
     def responsibilities(self, X: Table) -> np.ndarray:
-        """``p(class, component | x)``, as (n_samples, n_components); columns as in `weights_`."""
+        """Return ``p(class, component | x)``, (n_samples, n_components), as in `weights_`."""
         check_is_fitted(self)
         posterior = self.predict_proba(X)
         model, code = self.learner_.model, self._code()
@@ -38,7 +38,7 @@ class MixtureAnswers(Asks, ExplainsRows, Joint):
 
     @by_partition(dtype=lambda model: np.int64)
     def predict_component(self, X: Table) -> np.ndarray:
-        """The most probable component of each row, by its place in `weights_`."""
+        """Return the most probable component of each row, as an index into `weights_`."""
         return self.responsibilities(X).argmax(axis=1)
 
     def _code(self) -> np.ndarray:
@@ -60,7 +60,7 @@ class MixtureAnswers(Asks, ExplainsRows, Joint):
         return names, lambda some, columns: singles(some, layout, columns)
 
     def to_linear(self) -> NoReturn:
-        """Not to be had: the scores of a mixture are no linear function of any statistics."""
+        """Raise an error: the scores of a mixture are not a linear function of any statistics."""
         raise OptionError(
             f"to_linear: a {type(self).__name__} has no linear form; GaussianNB and MultinomialNB "
             "have one"
@@ -79,7 +79,7 @@ class MixtureAnswers(Asks, ExplainsRows, Joint):
 
     @property
     def covariance_(self) -> str:
-        """What was taken for the covariance of numbers, by its name."""
+        """The covariance that was used, by its name."""
         check_is_fitted(self)
         first = self.learner_.state.family.factors[0].name
         return next((each for each, name in NUMBERS.items() if name == first), "diag")
@@ -119,7 +119,7 @@ class MixtureAnswers(Asks, ExplainsRows, Joint):
         return spread[:, :, None] * np.eye(spread.shape[1]) if spread.ndim == 2 else spread
 
     def _moments(self) -> tuple[np.ndarray, np.ndarray]:
-        """Means, and variances or covariances, of components of numbers."""
+        """Return means, and variances or covariances, of components of numbers."""
         family = gaussian if self.covariance_ == "diag" else normal
         return family.moments(self._features_of(NUMBERS[self.covariance_]))
 
@@ -130,7 +130,7 @@ class MixtureAnswers(Asks, ExplainsRows, Joint):
 
     @property
     def _words(self) -> Any:
-        """What gives ``ln p(word | class)``, over its components, and the words."""
+        """Return ``ln p(word | class)``, averaged over components, and the words."""
         log_p = self.component_log_prob_ + np.log(self.weights_)[:, None]
         by_class = np.logaddexp.reduceat(log_p, self.learner_.model.first[:-1])
         names = getattr(self, "feature_names_in_", range(by_class.shape[1]))

@@ -1,4 +1,4 @@
-"""Questions to models that tell numbers: means, quantiles, whole distributions, and why."""
+"""Methods of regressors: means, quantiles, whole distributions, and explanations."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from ._tables import Encoded, hidden_in
 from ._threads import reads
 from ._types import Labels, RandomState, RegressorMixin, Table, Weights
 
-_USUAL = (0.05, 0.5, 0.95)  # quantiles: the middle, and the ends of an interval of 90 %
-_AT_ONCE = 1 << 21  # numbers to keep at a time
+_USUAL = (0.05, 0.5, 0.95)  # quantiles: the ends of a 90 % interval, and the median
+_AT_ONCE = 1 << 21  # numbers to keep in memory at a time
 
 
 @savable
 @dataclass
 class FittedNumbers(FittedTable):
-    """All that fitting makes of a `TableRegressor`."""
+    """The fitted state of a `TableRegressor`."""
 
-    responses: list[Response] = field(default_factory=list)  # of each answer
-    names: list[Any] = field(default_factory=list)  # of the columns of y, where it was a frame
+    responses: list[Response] = field(default_factory=list)  # one per answer
+    names: list[Any] = field(default_factory=list)  # the column names of y, if it was a frame
     flat: bool = True  # whether y was a vector
 
     def check(self) -> None:
@@ -61,7 +61,7 @@ class FittedNumbers(FittedTable):
 
 
 class NumberAnswers(RegressorMixin, TablePreset):
-    """Questions to an average of models whose answers are numbers."""
+    """Methods of an average of models whose answers are numbers."""
 
     device: Any
 
@@ -70,7 +70,7 @@ class NumberAnswers(RegressorMixin, TablePreset):
     @by_partition(lambda model: model._n_answers)
     @reads
     def predict(self, X: Table, return_std: bool = False) -> Any:
-        """The mean of y, given the cells of each row that are there.
+        """Return the mean of y given the observed cells of each row.
 
         Parameters
         ----------
@@ -88,7 +88,7 @@ class NumberAnswers(RegressorMixin, TablePreset):
     @by_partition(lambda model: model._n_usual)
     @reads
     def predict_quantiles(self, X: Table, quantiles: Any = _USUAL) -> np.ndarray:
-        """Numbers that y is below with given probabilities.
+        """Return quantiles of y: numbers that y is below with the given probabilities.
 
         Parameters
         ----------
@@ -98,9 +98,9 @@ class NumberAnswers(RegressorMixin, TablePreset):
         Returns
         -------
         array or frame of shape (n_samples, n_quantiles)
-            A frame of the library of X, where X is one; of several answers an array, whose third
-            axis they are. The first and the last of the default quantiles bound an interval that
-            holds 90 % of the answers.
+            If X is a frame, a frame of the same library. For several answers, an array with the
+            answers on its third axis. The first and the last default quantile bound a 90 %
+            interval.
         """
         asked = np.atleast_1d(np.array(quantiles, dtype=object)).tolist()
         if not asked:
@@ -116,14 +116,14 @@ class NumberAnswers(RegressorMixin, TablePreset):
 
     @reads
     def predict_dist(self, X: Table) -> PredictedNumbers:
-        """The whole distribution of y in each row, see `PredictedNumbers`."""
+        """Return the whole distribution of y in each row, see `PredictedNumbers`."""
         return self._averaged(self._views(X))
 
     @reads
     def explain(self, row: Table) -> NumberExplanation:
-        """What each column moved the mean by, and what missing cells cost; see `NumberExplanation`.
+        """Return the effect of each column on the mean, and the cost of missing cells.
 
-        What a missing cell costs takes the density, which draws it.
+        See `NumberExplanation`. The cost of missing cells needs the density, which draws them.
 
         Parameters
         ----------
@@ -165,9 +165,9 @@ class NumberAnswers(RegressorMixin, TablePreset):
     @by_partition()
     @reads
     def score_samples(self, X: Table) -> np.ndarray:
-        """``ln p(x)`` of each row: low for rows unlike those of the training.
+        """Return ``ln p(x)`` of each row: low for rows unlike the training data.
 
-        It is that of `density_`, or of the models that predict where there is none.
+        The density is `density_`, or the predicting models if there is no `density_`.
         """
         check_is_fitted(self)
         if self._fitted.density is not None:
@@ -178,7 +178,7 @@ class NumberAnswers(RegressorMixin, TablePreset):
         return logsumexp(np.stack(found), axis=0, b=shares[:, None])
 
     def score(self, X: Table, y: Labels, sample_weight: Weights = None) -> float:
-        """R², the share of the variance of y that is explained; rows without y do not count."""
+        """Return R², the share of the variance of y explained; rows without y do not count."""
         found = np.asarray(self.predict(X))
         given = read_numbers(y, len(found))
         there = ~np.isnan(given.values).any(axis=1)
@@ -187,26 +187,26 @@ class NumberAnswers(RegressorMixin, TablePreset):
 
     @property
     def _n_answers(self) -> int | None:
-        """How many columns the answers are; None where they are a vector."""
+        """Return the number of answer columns; None for a vector."""
         check_is_fitted(self)
         return None if self._fitted.flat else len(self._fitted.responses)
 
     @property
     def _n_usual(self) -> int:
-        """How many columns the usual quantiles are."""
+        """Return the number of columns of the default quantiles."""
         if self._n_answers is not None:
             raise InputError("quantiles of several answers: compute() the rows first")
         return len(_USUAL)
 
     def _views(self, X: Any) -> list[Rows]:
-        """The rows of a table, as each member reads them."""
+        """Return the rows of a table, as each member reads them."""
         check_is_fitted(self)
         members = self._fitted.members
         pairs = zip(members, read_for(members, X), strict=True)
         return [Encoded.read(model.layout_, own).view() for (model, _), own in pairs]
 
     def _asked(self, X: Any, ask: Callable[[PredictedNumbers], np.ndarray]) -> np.ndarray:
-        """What is asked of the distributions of rows, some rows at a time."""
+        """Evaluate `ask` on the distributions of rows, some rows at a time."""
         views = self._views(X)
         size = sum(int(model.learner_.model.first[-1]) for model, _ in self._fitted.members)
         n, step = views[0].n_rows, max(_AT_ONCE // size, 16)
@@ -214,7 +214,7 @@ class NumberAnswers(RegressorMixin, TablePreset):
         return np.concatenate([ask(self._averaged([v.take(cut) for v in views])) for cut in cuts])
 
     def _averaged(self, views: list[Rows]) -> PredictedNumbers:
-        """The average of what the members say of rows."""
+        """Return the average of the predictions of all members."""
         parts = []
         for (model, weight), own in zip(self._fitted.members, views, strict=True):
             shares, means, variances = model.answers(own, self.device)
@@ -249,7 +249,7 @@ class NumberAnswers(RegressorMixin, TablePreset):
     def impute(  # type: ignore[override]
         self, X: Table, how: str = "mean", n_draws: int = 1, random_state: RandomState = None
     ) -> Any:
-        """Fill in the missing cells of a table, see `TableClassifier.impute`; y takes no part."""
+        """Fill in the missing cells of a table, see `TableClassifier.impute`; y is not used."""
         return super().impute(X, None, how, n_draws, random_state)
 
     @reads
@@ -260,7 +260,7 @@ class NumberAnswers(RegressorMixin, TablePreset):
         *,
         given: Mapping[Any, Any] | None = None,
     ) -> tuple[Any, np.ndarray]:
-        """Draw rows, as a table like that of the training, and answers to them.
+        """Draw rows, as a table like the training table, and their answers.
 
         Parameters
         ----------
@@ -280,9 +280,9 @@ class NumberAnswers(RegressorMixin, TablePreset):
 
     @reads
     def distribution(self, column: Any, given: Mapping[Any, Any] | None = None) -> Any:  # type: ignore[override]
-        """The distribution of a column of X given any other cells of its row.
+        """Return the distribution of a column of X given other cells of its row.
 
-        See `TableClassifier.distribution`; y takes no part.
+        See `TableClassifier.distribution`; y is not used.
         """
         return super().distribution(column, given)
 
@@ -293,32 +293,32 @@ class NumberAnswers(RegressorMixin, TablePreset):
 # --- explanations ---------------------------------------------------------------------------------
 
 
-_ROWS = 4096  # that an explanation may look at
-_MOST, _FEWEST = 32, 2  # orders in which cells are told
-DRAWS = 64  # of a missing cell
+_ROWS = 4096  # rows that an explanation may evaluate
+_MOST, _FEWEST = 32, 2  # orders in which cells become known
+DRAWS = 64  # draws of a missing cell
 
 
 class NumberExplanation(NamedTuple):
-    """Why a row gets its prediction: exact parts of the mean, and what the missing cells cost.
+    """Explain a prediction: exact parts of the mean, and the cost of missing cells.
 
-    ``base + contributions.sum(axis=0)`` is what the model predicts. `base` is the mean of a row of
-    which nothing is known. A contribution is the Shapley value of a column: by how much its cell
-    moves the mean, averaged over orders in which the cells become known; what is not known as yet
-    is summed out. Of several answers, contributions have a column for each.
+    ``base + contributions.sum(axis=0)`` is the prediction. `base` is the mean for a row without any
+    cell. A contribution is the Shapley value of a column: how much its cell moves the mean,
+    averaged over orders in which the cells become known; cells not yet known are summed out. With
+    several answers, contributions have a column for each.
     """
 
     columns: list[Any]
     contributions: np.ndarray  # (columns,) or (columns, targets)
     base: Any
-    std: Any  # of the answer, as it is
-    if_known: dict[Any, Any]  # of a missing cell: what `std` would be on average, if it was known
+    std: Any  # the standard deviation of the answer
+    if_known: dict[Any, Any]  # by missing cell: the mean of `std` if the cell was known
 
     @property
     def prediction(self) -> Any:
         return self.base + self.contributions.sum(axis=0)
 
     def largest(self) -> list[tuple[Any, Any]]:
-        """Columns and their contributions, those that moved the mean most first."""
+        """Return columns and their contributions, largest effect first."""
         sizes = np.abs(self.contributions).reshape(len(self.columns), -1).max(axis=1)
         order = np.argsort(-sizes, kind="stable").tolist()
         return [(self.columns[j], self.contributions[j]) for j in order]
@@ -327,15 +327,15 @@ class NumberExplanation(NamedTuple):
 def shapley(
     mean_of: Callable[[np.ndarray], np.ndarray], n_columns: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The base, and the value of each column, by ``mean_of(hidden)``, (rows, columns) of one row.
+    """Return the base and the value of each column; ``mean_of(hidden)`` takes (rows, columns).
 
-    Orders come in pairs, one the reverse of the other; they are the same each time.
+    Orders come in pairs, one the reverse of the other, and are the same on each call.
     """
     rng = np.random.RandomState(0)
     pairs = int(np.clip(_ROWS // (2 * (n_columns + 1)), _FEWEST // 2, _MOST // 2))
     one_way = [rng.permutation(n_columns) for _ in range(pairs)]
     orders = np.array([order[::way] for order in one_way for way in (1, -1)])
-    rank = np.argsort(orders, axis=1)  # when each column becomes known
+    rank = np.argsort(orders, axis=1)  # the position at which each column becomes known
     hidden = rank[:, None, :] >= np.arange(n_columns + 1)[None, :, None]
     means = mean_of(hidden.reshape(-1, n_columns))
     means = means.reshape(len(orders), n_columns + 1, *means.shape[1:])

@@ -1,4 +1,4 @@
-"""What `TableRegressor` tries, and how it is judged: by the log density of rows held out."""
+"""The candidates of `TableRegressor`, judged by the log density of held-out rows."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ._candidates import HIDDEN, Readings
 from ._choice import Options, Result
 from ._folds import Split
 
-_SIZES = (1, 4, 16, 40)  # components that are tried
-_WIDE_SIZES, _WIDE = (1, 4, 8), 60  # .. of so many features or more
-MOST_TRIED = 6  # candidates, at most
-_MANY = 16  # components: more are tried where so many are the best so far
-ROWS_EACH = 4  # rows that a component should have, to be tried
-_STRATA = 10  # parts of the range of answers, of which each fold has its share
+_SIZES = (1, 4, 16, 40)  # numbers of components to try
+_WIDE_SIZES, _WIDE = (1, 4, 8), 60  # the same, with many features
+MOST_TRIED = 6  # the most candidates
+_MANY = 16  # components: more are tried if this many are the best so far
+ROWS_EACH = 4  # rows per component that a candidate needs
+_STRATA = 10  # parts of the range of answers; each fold has its share of them
 
 DEFAULTS: Options = {
     "n_components": 4,
@@ -28,16 +28,16 @@ DEFAULTS: Options = {
 
 
 class NumberMark(NamedTuple):
-    """How a model did on rows held out, each of which it was shown in several views."""
+    """The score of a model on held-out rows, each of them shown in several views."""
 
     losses: np.ndarray  # (views, n) -ln p(y | x), by weight
     weights: np.ndarray  # (n,) of the rows, 1 on average
     log_loss: float
-    r2: float  # of complete rows and of others
+    r2: float  # of complete rows and rows with hidden cells
 
     @property
     def figures(self) -> Options:
-        """What is put on record."""
+        """Return the figures for `choice_`."""
         found = {"log_loss": self.log_loss, "r2": self.r2}
         return found | {"held_out": len(self.weights)}
 
@@ -45,7 +45,7 @@ class NumberMark(NamedTuple):
 def candidates(
     readings: Readings, fixed: Options, n_rows: float
 ) -> Generator[Options, Result, None]:
-    """Options to try: sizes first, then other ways to read the table, with the best of them."""
+    """Yield options to try: sizes first, then other ways to read the table with the best size."""
     first = DEFAULTS | fixed
     d = len(readings.layout.columns)
     sizes = [fixed["n_components"]] if "n_components" in fixed else _sizes(n_rows, d)
@@ -65,7 +65,7 @@ def candidates(
 
 
 def judged(parts: list[Split], scores: list[np.ndarray]) -> NumberMark:
-    """Judge by ``ln p(y | x)`` of the rows held out, of all parts together."""
+    """Score ``ln p(y | x)`` of held-out rows, over all parts."""
     weights = np.concatenate([part.held_weights for part in parts])
     log_p, square = np.moveaxis(np.concatenate(scores, axis=1), -1, 0)
     weights = weights / weights.mean()
@@ -75,13 +75,13 @@ def judged(parts: list[Split], scores: list[np.ndarray]) -> NumberMark:
 
 
 def members_of(best: list[tuple[Result, float]]) -> list[Member]:
-    """All models of the best candidates, with their weights."""
+    """Return all models of the best candidates, with their weights."""
     found = [Member(m, share / len(own.models)) for own, share in best for m in own.models]
     return sorted(found, key=lambda member: -member.weight)
 
 
 def strata_of(y: np.ndarray) -> np.ndarray:
-    """The part of the range of answers that each row is in; -1 if it has none."""
+    """Return the stratum of the answer of each row; -1 for rows without an answer."""
     first = y[:, 0]
     known = ~np.isnan(first)
     codes = np.where(np.isnan(y).all(axis=1), -1, 0)

@@ -1,4 +1,4 @@
-"""The options of estimators: declared once, as fields, and what may be given for them."""
+"""The options of estimators: declared once, as fields, and their validation."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ Estimator = TypeVar("Estimator", bound=type)
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(field,))
 def with_options(estimator: Estimator) -> Estimator:
-    """Let the fields of a class be its options, after those of its base classes."""
+    """Make the fields of a class its options, after those of its base classes."""
     dataclass(kw_only=True, eq=False, repr=False)(estimator)
     estimator.__init__.__annotations__.clear()  # type: ignore[misc]  # which would say Any
     return estimator
 
 
 def of(path: str) -> Any:
-    """An attribute that belongs to a part of the estimator, as "learner_.stream"."""
+    """Return a property that reads an attribute of a part, such as "learner_.stream"."""
     return property(attrgetter(path))
 
 
 class Named:
-    """An estimator whose options have names; one that does not exist is refused by name."""
+    """An estimator whose options have names; unknown names are an error."""
 
     def __new__(cls, *args, **options):
         known = cls._get_param_names()  # type: ignore[attr-defined]
@@ -43,19 +43,19 @@ class Named:
 
 
 def is_count(value) -> bool:
-    """Whether an option is a whole number >= 1."""
+    """Return whether an option is a whole number >= 1."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 1)
 
 
 def check_whole(name: str, value, *others) -> None:
-    """See that an option is a whole number >= 1, or one of the others."""
+    """Check that an option is a whole number >= 1, or one of the other values."""
     if value not in others and not is_count(value):
         words = "".join(f"{other!r} or " for other in others)
         raise OptionError(f"{name}={value!r} must be {words}a whole number >= 1")
 
 
 def check_words(estimator, **allowed: Sequence) -> None:
-    """See that options, by their names, are among the words that they may be."""
+    """Check that options with a set of words have one of these words."""
     for name, words in allowed.items():
         value = getattr(estimator, name)
         if value not in words:
@@ -64,7 +64,7 @@ def check_words(estimator, **allowed: Sequence) -> None:
 
 
 def check_positive(name: str, value, *others) -> None:
-    """See that an option is a number > 0, or one of the others."""
+    """Check that an option is a number > 0, or one of the other values."""
     number = isinstance(value, NUMBER) and not isinstance(value, bool)
     if value not in others and not (number and 0 < value < np.inf):
         words = "".join(f"{other!r} or " for other in others)
@@ -72,7 +72,7 @@ def check_positive(name: str, value, *others) -> None:
 
 
 def check_common_options(estimator) -> None:
-    """See that options which several estimators share are of the kind that they should be."""
+    """Check the options that several estimators share."""
     verbose, callback = estimator.verbose, estimator.callback
     if not (isinstance(verbose, int | np.integer) and verbose >= 0):
         raise OptionError(f"verbose={verbose!r} must be a whole number >= 0")
@@ -89,12 +89,12 @@ def check_common_options(estimator) -> None:
 
 
 def check_share(name: str, value) -> None:
-    """See that an option is a share of something, neither all of it nor nothing."""
+    """Check that an option is a share between 0 and 1, exclusive."""
     if not (isinstance(value, NUMBER) and 0 < value < 1):
         raise OptionError(f"{name}={value!r} must be between 0 and 1")
 
 
 def check_unlabelled_weight(value) -> None:
-    """See that an option can be the weight of what has no label."""
+    """Check that an option is a valid weight of unlabelled rows."""
     if value != "auto" and not (isinstance(value, NUMBER) and 0 <= value < np.inf):
         raise OptionError(f"unlabelled_weight={value!r} must be 'auto' or a number >= 0")

@@ -1,9 +1,9 @@
-"""Rows that are on workers, or still to be computed: how estimators fit them and answer for them.
+"""Fit and predict rows that are on workers, or still to be computed.
 
-An estimator that is given `Pieces` in place of X fits a *sample* of the rows, as it would fit any,
-but for three things: classes, levels and words are those of all rows; so are the statistics of the
-generative start; and steps are taken on the workers. Where rows are few the sample is all of them,
-and what is chosen is what a local fit chooses.
+An estimator that gets `Pieces` instead of X fits a *sample* of the rows as usual, with three
+differences: classes, levels and words are those of all rows; the statistics of the generative start
+are, too; and the steps are taken on the workers. If there are few rows, the sample is all of them,
+and options are chosen as in a local fit.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from ._by_label import balance
 from ._tasks import Facts, LabelCounts, Piece
 from ._threads import Method
 
-SAMPLE = 50_000  # rows that stand for all
+SAMPLE = 50_000  # rows in the sample
 _FACTS = attrgetter("facts")
 
 
 def spreads(fit: Method) -> Method:
-    """Let a fit take collections of dask and, with the option `engine`, put any rows on workers."""
+    """Let a fit accept Dask collections; with the option `engine`, send any rows to workers."""
 
     @wraps(fit)
     def call(self, X, y=None, sample_weight=None):
@@ -62,25 +62,25 @@ def spreads(fit: Method) -> Method:
 
 
 def rows_of(X: Any, y: Any, sample_weight: Any) -> Any:
-    """The rows that a fit is given: a `Piece`, or `Pieces` on workers."""
+    """Return the rows of a fit: a `Piece`, or `Pieces` on workers."""
     return X if isinstance(X, Pieces) else Piece(X, y, sample_weight)
 
 
 class Pieces:
-    """Rows on workers, by partition, and a sample of them that is here.
+    """Rows on workers, by partition, and a local sample of them.
 
     Parameters
     ----------
     session : Session
     futures : list
-        Of `Piece`, each with rows.
+        Futures of `Piece`, each with rows.
     numbers : list of int
-        Which partitions these are, for errors.
+        The numbers of the partitions, for errors.
     sizes : list of int
-        How many rows each has.
+        The number of rows of each partition.
     sample : Piece
     places : list of arrays
-        Which rows of each partition are in the sample.
+        The rows of each partition that are in the sample.
     """
 
     on_workers = True
@@ -95,12 +95,12 @@ class Pieces:
 
     @property
     def complete(self) -> bool:
-        """Whether the sample is all there is."""
+        """Return whether the sample has all rows."""
         return sum(map(len, self.places)) == self.n_rows
 
     @classmethod
     def read(cls, session: Session, X, y, sample_weight, seed: int) -> Pieces:
-        """Put rows on workers: those of collections are read there, others are sent."""
+        """Put rows on workers: collections are read there, other rows are sent."""
         futures = _spread(session, X, y, sample_weight)
         sizes = session.gather([session.submit(tasks.size_of, future) for future in futures])
         numbers = [p for p, size in enumerate(sizes) if size]
@@ -112,10 +112,10 @@ class Pieces:
         return cls(session, futures, numbers, sizes, sample, places)
 
     def map(self, function: Callable, here: bool = True) -> Pieces:
-        """Let X of every piece, and of the sample, be what a function makes of it.
+        """Apply a function to X of every piece and of the sample.
 
-        What it warns of, here or there, is said once. If it is not to be called `here`, the sample
-        comes from the workers.
+        Each warning is shown once. Without `here`, the sample is taken from the results of the
+        workers.
         """
         submit, mapped = self.session.submit, self._submit(tasks.mapped, function)
         warnings = self.session.gather([submit(attrgetter("warned"), each) for each in mapped])
@@ -130,22 +130,22 @@ class Pieces:
         return Pieces(self.session, futures, self.numbers, self.sizes, sample, self.places)
 
     def without_unlabelled(self) -> Pieces:
-        """The same rows, of which those without a label weigh nothing."""
+        """Return the same rows, with a weight of 0 for those without a label."""
         futures = [self.session.submit(tasks.without_unlabelled, each) for each in self.futures]
         sample = tasks.without_unlabelled(self.sample)
         return Pieces(self.session, futures, self.numbers, self.sizes, sample, self.places)
 
     def survey(self, look: Callable, merge: Callable) -> Any:
-        """What `merge` makes of all that `look` sees in a piece, a few at a time, in a tree."""
+        """Apply `look` to each piece, and `merge` the results in a tree."""
         return self.session.gather(self.session.reduce(merge, self._submit(tasks.seen, look)))
 
     def labels(self, unlabelled: Any = None) -> LabelCounts:
-        """The classes of all rows, and how many each has; one label may stand for none."""
+        """Return the classes of all rows and their counts; one label may mean "no label"."""
         found = self.session.reduce(tasks.merge_labels, self._submit(tasks.labels_of, unlabelled))
         return self.session.gather(found)
 
     def batch(self, estimator: Any) -> Any:
-        """The sample as the estimator checks it, and all rows, checked where they are."""
+        """Return the sample and all rows as the estimator checks them; workers check their rows."""
         labels = self.labels(getattr(estimator, "unlabelled", None))
         if not len(labels.classes):
             raise InputError("y has no label at all: every row is None or NaN")
@@ -157,14 +157,14 @@ class Pieces:
         return batch._replace(whole=CheckedPieces(self, futures, facts))
 
     def _submit(self, task: Callable, content: Any) -> list[Any]:
-        """A task for each piece; what it needs is sent once."""
+        """Submit a task for each piece; shared content is sent once."""
         sent = self.session.send(content)
         pairs = zip(self.numbers, self.futures, strict=True)
         return [self.session.submit(task, future, sent, number=p) for p, future in pairs]
 
 
 def _spread(session: Session, X, y, sample_weight) -> list[Any]:
-    """Futures of pieces: the partitions of X, and of what goes with them."""
+    """Return futures of pieces: the partitions of X, with their labels and weights."""
     given = {"X": X, "y": y, "sample_weight": sample_weight}
     lazy = {name: partitions(each, name) for name, each in given.items() if is_collection(each)}
     if y is None:
@@ -201,7 +201,7 @@ def _spread(session: Session, X, y, sample_weight) -> list[Any]:
 
 
 def _taken(session: Session, futures: list[Any], places: list[np.ndarray]) -> Piece:
-    """Some rows of each piece, together."""
+    """Return some rows of each piece in one."""
     chosen = [(i, rows) for i, rows in enumerate(places) if len(rows)]
     taken = session.gather(
         [session.submit(tasks.take, futures[i], rows=rows) for i, rows in chosen]
@@ -212,7 +212,7 @@ def _taken(session: Session, futures: list[Any], places: list[np.ndarray]) -> Pi
 
 
 def _draw(sizes: Sequence[int], seed: int) -> list[np.ndarray]:
-    """Which rows of each partition are in the sample: as many of all rows as there are for it."""
+    """Draw the rows of the sample from each partition."""
     if sum(sizes) <= SAMPLE:
         return [np.arange(size) for size in sizes]
     rng = np.random.default_rng(seed)
@@ -224,7 +224,7 @@ def _draw(sizes: Sequence[int], seed: int) -> list[np.ndarray]:
 
 
 def _worker(estimator: Any, labels: LabelCounts, X: Any) -> Any:
-    """The estimator as workers need it; what depends on all rows is settled."""
+    """Return the estimator for workers, with all settings that depend on all rows."""
     given = estimator.get_params(deep=False)
     options: dict[str, Any] = {"callback": None, "engine": None, "verbose": 0}
     rows = labels.counts.sum()
@@ -241,7 +241,7 @@ def _worker(estimator: Any, labels: LabelCounts, X: Any) -> Any:
 
 
 class CheckedPieces:
-    """All rows of a batch that holds a sample of them: on workers, checked, and what is known."""
+    """All rows of a batch: checked on the workers, with their totals here."""
 
     def __init__(self, pieces: Pieces, futures: list[Any], facts: list[Facts]):
         self.pieces, self.session, self.futures, self.facts = pieces, pieces.session, futures, facts
@@ -256,24 +256,24 @@ class CheckedPieces:
 
     @property
     def n_given(self) -> int:
-        """Rows that were given a weight."""
+        """Return the number of rows with a given weight."""
         return sum(facts.given for facts in self.facts)
 
     @property
     def total(self) -> float:
-        """The weight of all rows."""
+        """Return the weight of all rows."""
         return sum(facts.weight for facts in self.facts)
 
     @property
     def unit(self) -> float:
-        """The mean weight of the labelled rows; of all, if there are none."""
+        """Return the mean weight of labelled rows, or of all rows if none has a label."""
         weight, rows = np.sum([facts.labelled for facts in self.facts], axis=0)
         if not rows:
             weight, rows = self.total, sum(facts.rows for facts in self.facts)
         return float(weight / max(rows, 1))
 
     def without(self, held: np.ndarray) -> CheckedPieces:
-        """Let some rows of the sample not be trained on."""
+        """Exclude some rows of the sample from training."""
         if not len(held):
             return self
         place = np.repeat(np.arange(len(self.futures)), [len(each) for each in self.pieces.places])
@@ -286,9 +286,9 @@ class CheckedPieces:
         return CheckedPieces(self.pieces, futures, facts)
 
     def collect(self, collect: Callable, seed: int | None = None) -> Any:
-        """The tally of all rows; ``collect(rows, targets, weights)`` is that of some.
+        """Return the tally of all rows; ``collect(rows, targets, weights)`` tallies some rows.
 
-        With a seed it is also given an `rng`, of its own for each partition.
+        With a seed, `collect` also gets an `rng`, one per partition.
         """
         sent = self.session.send(collect)
         tallies = [
@@ -300,7 +300,7 @@ class CheckedPieces:
         return self.session.gather(self.session.reduce(tasks.merge_tallies, tallies))
 
     def shards(self, state: Any, sample: Data, order: np.ndarray, unit: float) -> Shards:
-        """Rows to train on, in as many parts as are worth it; each has its share of the classes."""
+        """Return rows to train on, in as many parts as pay off, each with its share of classes."""
         sizes = [facts.rows for facts in self.facts]
         cells = sum(facts.n_cells for facts in self.facts)
         total = _Count(sum(facts.n_rows for facts in self.facts), cells)
@@ -332,14 +332,14 @@ class _Count(NamedTuple):
 def by_partition(
     width: Callable[[Any], int | None] | None = None, dtype: Any = None
 ) -> Callable[[Method], Method]:
-    """Let a question about X be one about each partition, where X is a collection of dask.
+    """Let a method with argument X work by partition if X is a Dask collection.
 
     Parameters
     ----------
     width : callable, optional
-        From a model to the columns of the answer; None is that an answer is one number, or class.
+        From a model to the number of columns of the result; None means one number or class per row.
     dtype : callable, optional
-        From a model to the type of the answer; None is float.
+        From a model to the type of the result; None is float.
     """
 
     def decorate(method: Method) -> Method:
@@ -359,12 +359,12 @@ def by_partition(
 
 
 def n_classes(model: Any) -> int:
-    """The columns of what is said of every class."""
+    """Return the number of columns of a result with one number per class."""
     return len(model.classes_)
 
 
 class _Question:
-    """A method of a model that can be sent to others."""
+    """A method of a model that can be sent to workers."""
 
     def __init__(self, model: Any, method: str):
         self.model, self.method = model, method
@@ -374,7 +374,7 @@ class _Question:
 
 
 def _alone(model: Any) -> Any:
-    """The model as it is now, without what belongs to this process."""
+    """Return the model without what belongs to this process."""
     alone = copy(model)
     alone.set_params(callback=None, engine=None)
     return alone

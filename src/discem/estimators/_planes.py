@@ -1,4 +1,4 @@
-"""One model of a table and of numbers that are to be told from it; see `TableRegressor`."""
+"""One model of a table and its numeric answers; see `TableRegressor`."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from ._components import k_means
 from ._options import of
 from ._tables import Encoded, Hider, family_of_table, width
 
-_FAR = 2.0  # how much farther apart clusters see answers than cells
-_COPIES = 8  # the power of a correlation by which a coordinate counts as a copy of another
+_FAR = 2.0  # weight of answers relative to cells when clustering
+_COPIES = 8  # exponent of a correlation, to detect coordinates that copy others
 _QUIET = 0.02  # the weight of a row without an answer
 _BATCH = 64  # rows per step of a stream
 
 
 class Normals(NamedTuple):
-    """What a model says of the answers of rows: mixtures of normal distributions."""
+    """The predicted answers of rows: mixtures of normal distributions."""
 
     shares: np.ndarray  # (n, M) p(component | x)
     means: np.ndarray  # (q, n, M)
@@ -44,18 +44,18 @@ class Normals(NamedTuple):
 @savable
 @dataclass
 class PlanesModel:
-    """A mixture of planes over the columns of a table, in training or trained."""
+    """A mixture of planes over the columns of a table, before or after training."""
 
     layout_: Layout
     learner_: Learner
-    hide: float = HIDDEN  # the largest share of a row's cells that training hides
+    hide: float = HIDDEN  # the largest share of the cells of a row that training hides
 
     @classmethod
     def start(
         cls, table: Encoded, y: np.ndarray, weights: np.ndarray, size: int, loss: Any, rng: Any,
         hide: float = HIDDEN,
     ) -> PlanesModel:  # fmt: skip
-        """The model where training begins: at clusters of rows and answers, and their planes."""
+        """Return the model at the start of training: at clusters of rows and answers."""
         family = family_of_table(table.layout)
         rows, d = table.view(), width(table.layout)
         known = ~np.isnan(y).all(axis=1)
@@ -83,9 +83,9 @@ class PlanesModel:
         self, table: Encoded, y: np.ndarray, weights: np.ndarray, rng: Any, plan: Plan,
         n_jobs: int | None = None, device: Any = None,
     ) -> None:  # fmt: skip
-        """Take steps of all rows until there is no more to gain."""
+        """Take steps of all rows until too little is left to gain."""
         self.learner_.engine = with_jobs(Sequential(), n_jobs, device)
-        # what is most likely of all cells is so of any of them: NLL needs none hidden
+        # a model fitted to all cells also fits each subset of them: NLL needs none hidden
         hides = self.hide > 0.0 and not isinstance(self.learner_.rule.loss, NLL)
         plan = replace(plan, whole=True, hide=self._hider() if hides else None)
         data, nothing = _data(table, y, weights), np.zeros(0, dtype=np.int64)
@@ -105,7 +105,7 @@ class PlanesModel:
         return Hider(self.layout_, self.hide)
 
     def answers(self, rows: Rows, device: Any = None) -> Normals:
-        """What it says of rows."""
+        """Return the predicted answers of rows."""
         model: Regression = self.learner_.model
         nothing = np.full((rows.n_rows, len(model.answer.mass)), np.nan)
         rows = Rows((*rows.parts[: len(self.layout_.parts)], dense_rows(nothing)))
@@ -116,7 +116,7 @@ class PlanesModel:
         )
 
     def log_density(self, rows: Rows, device: Any = None) -> np.ndarray:
-        """``ln p(x)`` of rows."""
+        """Return ``ln p(x)`` of rows."""
         model: Regression = self.learner_.model
         mixture = model.classes_alone
         parts = _asked(mixture, rows, lambda there, batch: there.joint(batch), device)
@@ -154,7 +154,7 @@ class PlanesModel:
 
 
 def _asked(model: Any, rows: Rows, ask: Callable[[Any, Any], Any], device: Any) -> list[Any]:
-    """What a model says of rows, some rows at a time, asked for where the device is."""
+    """Evaluate a model on rows, some at a time, on the device."""
     engine = with_jobs(Sequential(), None, device)
     there = engine.placed(model)
     parts = engine.feed(rows, rows, there)
@@ -162,7 +162,7 @@ def _asked(model: Any, rows: Rows, ask: Callable[[Any, Any], Any], device: Any) 
 
 
 def _alone(points: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Points whose coordinates count for what they say alone: copies count once together."""
+    """Scale coordinates so that copies of one coordinate count once together."""
     both = (points * weights[:, None]).T @ points
     size = np.maximum(np.sqrt(np.diagonal(both)), 1e-150)
     alike = np.maximum(both / size[:, None] / size, 0.0) ** _COPIES
@@ -174,7 +174,7 @@ def _rows(table: Encoded, y: np.ndarray) -> Rows:
 
 
 def _data(table: Encoded, y: np.ndarray, weights: np.ndarray) -> Data:
-    """Rows and their answers; those without one count little."""
+    """Return rows and their answers; rows without an answer get a small weight."""
     known = ~np.isnan(y).all(axis=1)
     targets = Numbers(np.where(known, 0, UNLABELLED))
     return Data(_rows(table, y), targets, np.where(known, 1.0, _QUIET) * weights)

@@ -1,4 +1,4 @@
-"""Pictures of a fitted model. They need Matplotlib, and return its axes."""
+"""Plots of fitted models. They need Matplotlib, and return its axes."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from ._beliefs import Belief
 
 _PANELS = 9  # at most, unless columns are named
-_CLASSES = 12  # that have colours of their own
+_CLASSES = 12  # classes with colours of their own
 _WORDS = 12  # for each class
-_BINS = 10  # of probabilities
-_LEAST = 20  # rows that a share of the right answers is of
+_BINS = 10  # bins of probabilities
+_LEAST = 20  # rows for each estimate of an accuracy
 
 
 class Plots(Views):
-    """Pictures of what a classifier has learnt, and of how far it can be trusted."""
+    """Plots of what a classifier has learnt, and of how reliable it is."""
 
     def plot_history(self, ax: Any = None) -> Any:
-        """Draw how the loss fell while the model was trained.
+        """Plot the loss during training.
 
-        Where options were tried, the training of the model that was kept is drawn, if it took place
-        after the trials; else the last trial.
+        If options were tried, this shows the training of the final model. If the final model was
+        trained during the trials, it shows the last trial.
 
         Parameters
         ----------
@@ -63,14 +63,14 @@ class Plots(Views):
         return ax
 
     def plot_classes(self, columns: Sequence[Any] | None = None) -> Any:
-        """Draw what each class believes: of numbers the density, of categories the shares.
+        """Plot the distribution of each column in each class: densities, or shares of categories.
 
-        A model of words is drawn with the words that speak most for each class.
+        For a model of words, show the words that speak most for each class.
 
         Parameters
         ----------
         columns : sequence of column names, optional
-            By default the nine columns that say most of the class.
+            By default the nine columns that tell most about the class.
 
         Returns
         -------
@@ -83,7 +83,7 @@ class Plots(Views):
             if columns is not None:
                 raise OptionError("columns: a model of words has none")
             return _plot_words(classes, telling_words(me, _WORDS, range(len(classes))))
-        from ._beliefs import beliefs  # which a model of arrays needs for nothing else
+        from ._beliefs import beliefs  # only models of arrays need it
 
         found = beliefs(me, columns)
         found = found[:_PANELS] if columns is None else found
@@ -99,9 +99,9 @@ class Plots(Views):
         return axes
 
     def plot_calibration(self, X: Any, y: Any, ax: Any = None) -> Any:
-        """Draw how often the answers are right, against how probable the model says they are.
+        """Plot how often predictions are correct against their predicted probability.
 
-        Points on the diagonal are honest. Points below it are of a model that is too certain.
+        Points on the diagonal are calibrated. Points below it show overconfidence.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class Plots(Views):
         return ax
 
     def plot_rejection(self, X: Any, y: Any, ax: Any = None) -> Any:
-        """Draw the accuracy on the rows that are answered, if the least certain are not.
+        """Plot the accuracy on the remaining rows if the least certain rows are rejected.
 
         Parameters
         ----------
@@ -152,16 +152,16 @@ class Plots(Views):
 
 
 class Calibration(NamedTuple):
-    """How often answers are right, in bins of about as many rows by how probable they were."""
+    """The accuracy in bins of predicted probability, each with about as many rows."""
 
-    said: np.ndarray  # the mean probability of the answers
-    share: np.ndarray  # that were right
-    spread: np.ndarray  # two standard errors of it
-    error: float  # mean distance of the two, by row
+    said: np.ndarray  # the mean predicted probability
+    share: np.ndarray  # the share of correct predictions
+    spread: np.ndarray  # two standard errors of `share`
+    error: float  # mean distance of `said` and `share`, over rows
 
 
 def calibration(sure: np.ndarray, right: np.ndarray) -> Calibration:
-    """How often answers are right, given how probable each is, and whether it is right."""
+    """Return the calibration from the probability of each prediction and whether it is right."""
     order = np.argsort(sure, kind="stable")
     bins = np.array_split(order, max(1, min(_BINS, len(order) // _LEAST)))
     sizes = np.array([len(rows) for rows in bins])
@@ -172,7 +172,7 @@ def calibration(sure: np.ndarray, right: np.ndarray) -> Calibration:
 
 
 def rejection(sure: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Shares of the rows, the most certain first, and the accuracy on them."""
+    """Return shares of the rows, most certain first, and the accuracy on them."""
     right = right[np.argsort(-sure, kind="stable")]
     answered = np.arange(1, len(right) + 1)
     shown = answered >= min(_LEAST, len(right))
@@ -180,7 +180,7 @@ def rejection(sure: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def _answers(model: Any, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
-    """How probable the predicted class of each row is, and whether it is the right one."""
+    """Return the probability of each predicted class, and whether it is the right one."""
     p = model.predict_proba(X)
     targets = _input.encode(_input.check_y(y, len(p)), model.classes_)
     if not targets.plain:
@@ -191,12 +191,12 @@ def _answers(model: Any, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _colour(k: int) -> Any:
-    """The colour of a class: the first six are easy to tell apart, others are shades of them."""
+    """Return the colour of a class; after six distinct colours come shades of them."""
     return COLOURS[k % len(COLOURS)]
 
 
 def _figure(width: float, height: float) -> Any:
-    """A figure of pyplot, so that notebooks and ``plt.show()`` show it."""
+    """Return a figure of pyplot, so that notebooks and ``plt.show()`` show it."""
     matplotlib_or_error()
     import matplotlib.pyplot as plt
 
@@ -204,7 +204,7 @@ def _figure(width: float, height: float) -> Any:
 
 
 def _panels(n: int, height: float) -> np.ndarray:
-    """Axes of n panels in rows of three."""
+    """Return axes of n panels in rows of three."""
     columns = min(n, 3)
     lines = -(-n // columns)
     figure = _figure(2.9 * columns, height * lines + 0.4)

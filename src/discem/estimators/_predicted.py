@@ -1,4 +1,4 @@
-"""What is predicted of numbers: a whole distribution, a mixture of normals underneath."""
+"""Predicted numbers: a whole distribution for each row, based on a mixture of normals."""
 
 from __future__ import annotations
 
@@ -14,25 +14,26 @@ from ._options import check_whole
 from ._planes import Normals
 from ._responses import Response, read_numbers
 
-_STEPS = 60  # towards a quantile
-_CLOSE = 1e-10  # of a deviation
-_CERTAIN = 1e-12  # of a probability
+_STEPS = 60  # iterations for a quantile
+_CLOSE = 1e-10  # tolerance, in deviations
+_CERTAIN = 1e-12  # tolerance of a probability
 
 
 class PredictedNumbers:
-    """The distributions of the answers of some rows.
+    """The predicted distributions of the answers of some rows.
 
-    Of one answer the results have the shape (n_samples,), of several (n_samples, n_targets). What
-    joins several answers of a row is in `log_prob` and `sample`; the rest is of each by itself.
+    For one answer, results have the shape (n_samples,); for several, (n_samples, n_targets). Only
+    `log_prob` and `sample` use the joint distribution of several answers; other methods treat each
+    answer alone.
 
     Parameters
     ----------
     normals : Normals
-        On the scale of models.
+        On the scale of the models.
     responses : list of Response
-        How that is the scale of each answer.
+        The scale of each answer.
     flat : bool
-        Whether there is one answer only.
+        Whether there is only one answer.
 
     Examples
     --------
@@ -72,7 +73,7 @@ class PredictedNumbers:
         return self._shaped(roots)
 
     def quantile(self, q: float) -> np.ndarray:
-        """The number that a share q of the probability is below."""
+        """Return the q-quantile of each answer."""
         if not (isinstance(q, NUMBER) and 0.0 < q < 1.0):
             raise OptionError(f"quantile {q!r} must be a number between 0 and 1")
         found = []
@@ -83,7 +84,7 @@ class PredictedNumbers:
         return self._shaped(found)
 
     def cdf(self, y: Any) -> np.ndarray:
-        """The probability that an answer is y or less: a number for all rows, or one for each."""
+        """Return the probability that an answer is <= y; y is one number, or one per row."""
         found = []
         columns = zip(self._answers(y).T, self._by_answer(), strict=True)
         for own, (response, mean, variance) in columns:
@@ -96,9 +97,9 @@ class PredictedNumbers:
         return self._shaped(found)
 
     def log_prob(self, y: Any) -> np.ndarray:
-        """``ln p(y | x)`` of each row, (n_samples,): a density; of counts a probability.
+        """Return ``ln p(y | x)`` of each row, (n_samples,): a density, or a probability for counts.
 
-        Several answers have one density together. What is NaN is summed out.
+        Several answers have one joint density. NaN is summed out.
         """
         total, own = np.zeros(self._normals.shares.shape), self._answers(y)
         for k, (response, mean, variance) in enumerate(self._by_answer()):
@@ -107,7 +108,7 @@ class PredictedNumbers:
         return logsumexp(total, axis=1, b=self._normals.shares)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
-        """Draw answers of each row; with several draws, these are the first axis."""
+        """Draw answers of each row; with several draws, the first axis is the draw."""
         check_whole("n_samples", n_samples)
         rng = check_random_state(random_state)
         shares, n = self._normals.shares, len(self)
@@ -149,12 +150,12 @@ class PredictedNumbers:
 
 
 def _quantile(shares: np.ndarray, mean: np.ndarray, variance: np.ndarray, q: float) -> np.ndarray:
-    """Where the distribution function of a mixture of normals is q: Newton, between bounds."""
+    """Return the q-quantile of a mixture of normals, by Newton steps between bounds."""
     root = np.sqrt(variance)
     ends = np.where(shares > 0.0, mean + ndtri(q) * root, np.nan)  # of components: it is between
     low, high = np.nanmin(ends, axis=1), np.nanmax(ends, axis=1)
     z = (shares * np.nan_to_num(ends)).sum(axis=1)
-    rows = np.arange(len(z))  # that are not there as yet
+    rows = np.arange(len(z))  # rows that have not converged
     for _ in range(_STEPS):
         own, at, s = shares[rows], mean[rows], root[rows]
         far = (z[rows, None] - at) / s

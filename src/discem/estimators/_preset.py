@@ -1,4 +1,4 @@
-"""What estimators share that wrap a model, and choose its options for their users."""
+"""The base of estimators that wrap a model and choose its options."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from ._types import BaseEstimator, Callback
 
 
 class Preset(Named, Shared, BaseEstimator):
-    """An estimator whose `_fitted` has a `model` that does the work, and what was `chosen`.
+    """An estimator whose `_fitted` has the `model` that does the work, and the `chosen` options.
 
-    All that fitting makes of it is there: the old one is replaced, or it stays.
+    All fitted state is in `_fitted`. A fit replaces it as a whole, or leaves it unchanged.
     """
 
     callback: Callback
     _attributes: ClassVar[tuple[str, ...]] = ("_fitted",)
-    _roles: ClassVar[tuple[str, ...]]  # that a column may have which is no part of the model
+    _roles: ClassVar[tuple[str, ...]]  # roles of columns that are not part of the model
     _fitted: Any
 
     def _check_chosen(self) -> None:
-        """Refuse what choosing, or the command line, cannot have left."""
+        """Validate the chosen options and the roles, which may come from any file."""
         fitted = self._fitted
         demand(isinstance(fitted.chosen, dict), "chosen_ is not a dict")
         check_plain("chosen_", fitted.chosen)
@@ -48,12 +48,12 @@ class Preset(Named, Shared, BaseEstimator):
             seen.check_numbers()
 
     def _meanings(self) -> list[Any]:
-        """The blocks of vectors of texts, each of which needs an encoder."""
+        """Return the blocks of text vectors, each of which needs an encoder."""
         return []
 
     @contextmanager
     def _beginning(self, fitted: Any) -> Iterator[None]:
-        """Begin anew; what fails leaves all as it was, and Ctrl-C what was trained so far."""
+        """Start a fit; on an error restore the old state, on Ctrl-C keep what was trained."""
         before = getattr(self, "_fitted", None)
         try:
             self._fitted = fitted
@@ -68,10 +68,10 @@ class Preset(Named, Shared, BaseEstimator):
             raise
 
     def _end_early(self) -> None:
-        """Let what was trained be fitted, where training was interrupted."""
+        """Finish the fitted state after an interruption."""
 
     def _call_back(self, record, stage: str = "", chooser: Chooser | None = None) -> bool:
-        """Tell what an epoch came to, and what it is for; say whether training should stop."""
+        """Call the callback with a record and its stage; return whether training should stop."""
         if stage:
             record["stage"] = stage
         if self.callback is None:
@@ -100,7 +100,7 @@ class Preset(Named, Shared, BaseEstimator):
 
 
 class ClassifierPreset(Adapts, Doubts, Plots, _input.Classifier, Preset):
-    """One whose model is a classifier."""
+    """An estimator that wraps a classifier."""
 
     def _check_chosen(self) -> None:
         super()._check_chosen()
@@ -114,7 +114,7 @@ class ClassifierPreset(Adapts, Doubts, Plots, _input.Classifier, Preset):
 
     @writes
     def set_class_prior(self, class_prior: Any) -> Self:
-        """Tell the model how frequent classes are now, see `MultinomialNB.set_class_prior`."""
+        """Set the current frequencies of the classes, see `MultinomialNB.set_class_prior`."""
         check_is_fitted(self)
         self.model_.set_class_prior(class_prior)
         return self

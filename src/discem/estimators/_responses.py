@@ -1,4 +1,4 @@
-"""Answers that are numbers: how they are read, and on which scale models see them."""
+"""Numeric answers: reading them, and the scale on which models see them."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from ..io.frames import check_table
 from ..io.vectors import cells_of, check_there, columns_of, plain_name, unmasked
 
 TARGETS = ("real", "positive", "count")
-_ABSURD = 1e5  # times the usual distance from the median, from which a number is a mistake
-_WIDEST = 600.0  # of a logarithm of what may be squared
+_ABSURD = 1e5  # times the usual distance from the median; numbers beyond are mistakes
+_WIDEST = 600.0  # of a logarithm whose exponential may be squared
 
 
 class Given(NamedTuple):
-    """The answers of rows, as they were given."""
+    """The answers of rows, as given."""
 
-    values: np.ndarray  # (n, q), NaN where there is none
-    names: list[Any]  # of the columns of a frame; [] of a vector or an array
-    flat: bool  # whether they are a vector
+    values: np.ndarray  # (n, q), NaN if missing
+    names: list[Any]  # column names of a frame; [] for a vector or an array
+    flat: bool  # whether y was a vector
 
 
 def read_numbers(y: Any, n_rows: int, needed: bool = True) -> Given:
-    """Numbers, None or NaN where there is none: a vector, or several columns."""
+    """Read a vector or several columns of numbers; None or NaN are missing."""
     if y is None:
         raise InputError("requires y to be passed, but the target y is None")
     check_there(y, "y")
@@ -65,7 +65,7 @@ def _read(y: Any) -> Given:
         return Given(np.column_stack(columns), [plain_name(name) for name in names], False)
     y = unmasked(y) if isinstance(y, np.ma.MaskedArray) else y
     if isinstance(y, list | tuple) and any(isinstance(row, list | tuple | np.ndarray) for row in y):
-        check_table(y)  # says which row is of another length
+        check_table(y)  # names the row of a different length
         y = np.array([list(row) for row in y], dtype=object)
     if getattr(y, "ndim", 1) > 2 or getattr(y, "ndim", 1) == 0:
         raise InputError(f"y must be a vector or have columns, and has {y.ndim} axes")
@@ -80,7 +80,7 @@ def _read(y: Any) -> Given:
 
 
 def _numbers(cells: Any, what: str) -> np.ndarray:
-    """A column of numbers; what is none is refused by its row."""
+    """Read a column of numbers; an error names the row of other cells."""
     cells = cells_of(cells, "y")
     if isinstance(cells, np.ndarray):
         if cells.dtype.kind == "c":
@@ -105,21 +105,21 @@ def _numbers(cells: Any, what: str) -> np.ndarray:
 
 @savable
 class Response(NamedTuple):
-    """What an answer is: models see it as it is, or its logarithm.
+    """The type of an answer: models see it unchanged, or its logarithm.
 
-    "positive" answers are seen as logarithms, "count" ones, whole numbers from 0, as logarithms of
-    one more; their distribution is rounded to whole numbers.
+    "positive" answers are modelled by their logarithms. "count" answers, whole numbers from 0, are
+    modelled by ln(1 + y), and their distribution is rounded.
     """
 
     kind: str  # one of TARGETS
-    low: float  # the range that was seen, on the scale of models
+    low: float  # the observed range, on the scale of the models
     high: float
-    middle: float = 0.0  # the median there
-    spread: float = 0.0  # and half of the range between the quartiles; 0: nothing is absurd
+    middle: float = 0.0  # the median on this scale
+    spread: float = 0.0  # half the interquartile range; 0: no number is a mistake
 
     @classmethod
     def learn(cls, y: np.ndarray, kind: str, what: str) -> Response:
-        """Decide what numbers are, if "auto", by those that are there."""
+        """Determine the type of the numbers, if it is "auto"."""
         y = y[~np.isnan(y)]
         whole = bool((y == np.rint(y)).all())
         if kind == "auto":
@@ -144,7 +144,7 @@ class Response(NamedTuple):
         return found._replace(low=float(np.nanmin(taught)), high=float(np.nanmax(taught)))
 
     def seen(self, y: Any) -> Any:
-        """Answers as models see them; what cannot be is missing."""
+        """Return answers on the scale of the models; impossible ones are missing."""
         y = np.asarray(y, dtype=np.float64)
         if self.kind == "real":
             return y
@@ -153,7 +153,7 @@ class Response(NamedTuple):
             return np.where(y + more > 0.0, np.log(y + more), np.nan)
 
     def taught(self, y: Any) -> Any:
-        """Answers as models see them in training; what is absurd is missing."""
+        """Return answers for training, on the scale of the models; mistakes are missing."""
         z = self.seen(y)
         if self.spread == 0.0:
             return z
@@ -161,17 +161,17 @@ class Response(NamedTuple):
             return np.where(np.abs(z - self.middle) > _ABSURD * self.spread, np.nan, z)
 
     def given(self, z: Any) -> Any:
-        """What models see as it was given."""
+        """Convert from the scale of the models to the original scale."""
         if self.kind == "real":
             return z
         y = np.exp(np.clip(z, -700.0, 700.0))
         return np.maximum(y - 1.0, 0.0) if self.kind == "count" else y
 
     def moments(self, mean: Any, variance: Any) -> tuple[Any, Any]:
-        """E[y] and E[y^2] of components, whose means and variances are those of models.
+        """Return E[y] and E[y^2] of components, given means and variances on the models' scale.
 
-        Exponentials grow without measure, so what is beyond twice the largest answer that was seen
-        counts as that.
+        Exponentials have no bound, so values above twice the largest observed answer are clipped
+        there.
         """
         if self.kind == "real":
             return mean, mean**2 + variance
@@ -187,14 +187,14 @@ class Response(NamedTuple):
         return first - 1.0, second - 2.0 * first + 1.0
 
     def log_prob(self, y: Any, mean: Any, variance: Any) -> Any:
-        """``ln p(y)`` in components: of counts a probability, else a density."""
+        """Return ``ln p(y)`` in components: a probability for counts, else a density."""
         if self.kind == "count":
             root, whole = np.sqrt(variance), np.rint(y) == y
             with np.errstate(divide="ignore", invalid="ignore"):
                 above = (np.log(y + 1.5) - mean) / root
                 below = (np.log(np.maximum(y, 0.0) + 0.5) - mean) / root
             below = np.where(y < 0.5, -np.inf, below)
-            turned = above + below > 0.0  # in the upper tail differences are lost
+            turned = above + below > 0.0  # in the upper tail differences lose precision
             p = np.where(turned, ndtr(-below) - ndtr(-above), ndtr(above) - ndtr(below))
             near = -0.5 * np.minimum(np.abs(above), np.abs(below)) ** 2 - 40.0
             with np.errstate(divide="ignore"):
@@ -214,7 +214,7 @@ class Response(NamedTuple):
 
 
 def _kind_of(y: np.ndarray, whole: bool) -> str:
-    """By the rule of columns: skewed, and their logarithms are less so."""
+    """Return the type of numbers: logarithms if they reduce the skewness of skewed numbers."""
     if len(np.unique(y)) <= 3 or y.min() < 0.0 or skewness(y) <= SKEWED:
         return "real"
     if y.min() > 0.0:

@@ -1,4 +1,4 @@
-"""Labels of a stream that come in long runs: what a model cannot learn from, and cannot see."""
+"""Detect labels of a stream that come in long runs, which harm training."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .._checks import check_array, check_count, demand
 from .._kinds import savable
 from ..exceptions import SortedStreamWarning, warn
 
-_RARER = 10.0  # times that labels change more rarely than in random order: models suffer from here
-_ENOUGH = 30.0  # changes to expect in random order; a tenth of them is then no accident
+_RARER = 10.0  # times rarer than in random order: from here on models get worse
+_ENOUGH = 30.0  # expected changes in random order, so that a tenth of them is no accident
 
 
 @savable
 @dataclass
 class LabelRuns:
-    """How often the labels of a stream change from row to row, and how often they should."""
+    """Count how often the labels of a stream change, and how often they should."""
 
     counts: np.ndarray  # (K,) rows of each class
     changes: int = 0
@@ -26,7 +26,7 @@ class LabelRuns:
 
     @property
     def expected(self) -> float:
-        """Changes among the same labels in random order."""
+        """Return the expected changes of the same labels in random order."""
         n = float(self.counts.sum())
         return n - float(self.counts @ self.counts) / max(n, 1.0)
 
@@ -37,24 +37,24 @@ class LabelRuns:
         demand(isinstance(self.told, bool), "whether a warning was given is unknown")
 
     def arrange(self, order: np.ndarray) -> None:
-        """Follow the classes into a new order; -1 is a new one."""
+        """Follow the classes into a new order; -1 is a new class."""
         self.counts = np.append(self.counts, 0.0)[order]
         if self.last >= 0:
             self.last = int(np.flatnonzero(order == self.last)[0])
 
     def add(self, codes: np.ndarray) -> None:
-        """Take note of the next labels, of which negative ones are none."""
+        """Count the next labels; negative codes are unlabelled."""
         codes = codes[codes >= 0]
         if not len(codes):
             return
         self.changes += int(np.count_nonzero(np.diff(codes)))
         self.changes += int(self.last >= 0 and self.last != codes[0])
-        # in new memory, for the old may be that of a file
+        # in new memory, as the old one may belong to a file
         self.counts = self.counts + np.bincount(codes, minlength=len(self.counts))
         self.last = int(codes[-1])
 
     def warn(self) -> None:
-        """Say so, once, if labels come in long runs."""
+        """Warn once if labels come in long runs."""
         if self.told or self.expected < max(_ENOUGH, _RARER * (self.changes + 1)):
             return
         self.told = True

@@ -1,4 +1,4 @@
-"""Classes that are more or less frequent than in training: found from rows without labels."""
+"""Estimate changed class frequencies from rows without labels."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from ._threads import reads
 from ._types import Table
 
 _STEPS = 2000  # of EM
-_TOL = 1e-8  # in the frequencies, below which it has converged
+_TOL = 1e-8  # change of the frequencies below which EM has converged
 _LEAST = 1e-12  # of a frequency
 _LOWEST = -500.0  # of a logarithm
-_SPREAD = 3.0  # of the logarithms of a scaling, before any row is seen
+_SPREAD = 3.0  # prior standard deviation of the logarithm of a scaling
 
 Model = TypeVar("Model", bound="Adapts")
 
 
 @savable
 class LabelShift(NamedTuple):
-    """How frequent classes are in rows without labels, and how frequent they were in training."""
+    """Class frequencies in rows without labels, compared with those of the training data."""
 
     classes: np.ndarray
     before: np.ndarray  # (classes,) frequencies in training
     now: np.ndarray  # (classes,)
     error: np.ndarray  # (classes,) the standard errors of `now`
-    p_value: float  # of the hypothesis that frequencies are what they were
+    p_value: float  # of the hypothesis that the frequencies are unchanged
 
     @property
     def drift(self) -> float:
-        """The share of rows whose class would have to change: 0 is no drift, 1 the most."""
+        """Return the share of rows whose class would have to change, from 0 (no drift) to 1."""
         return 0.5 * float(np.abs(self.now - self.before).sum())
 
     def check(self, classes: np.ndarray) -> None:
@@ -50,16 +50,16 @@ class LabelShift(NamedTuple):
 
 @savable
 class Scaling(NamedTuple):
-    """What makes probabilities fit: ``softmax(temperature * ln p(y | x) + bias)``."""
+    """A scaling that calibrates probabilities: ``softmax(temperature * ln p(y | x) + bias)``."""
 
     temperature: float
     bias: np.ndarray  # (classes,)
 
     @classmethod
     def learn(cls, log_p: np.ndarray, codes: np.ndarray, frequency: np.ndarray) -> Scaling:
-        """Find what fits rows whose classes are known, weighed to be as frequent as they were.
+        """Fit the scaling to rows with known classes, weighted to the training frequencies.
 
-        The rows may be those of the training: probabilities are never made more certain.
+        The rows may be training rows: probabilities are never made more certain.
         """
         rows, K = np.arange(len(codes)), log_p.shape[1]
         weights = frequency[codes] / np.maximum(np.bincount(codes, minlength=K), 1)[codes]
@@ -72,7 +72,7 @@ class Scaling(NamedTuple):
             error = np.exp(scores)
             error[rows, codes] -= 1.0
             error *= weights[:, None]
-            pull = np.r_[free[0], bias] / _SPREAD**2  # as a few rows would
+            pull = np.r_[free[0], bias] / _SPREAD**2  # a prior worth a few rows
             slope = np.r_[temperature * (error * log_p).sum(), error.sum(axis=0)]
             return -weights @ scores[rows, codes] + 0.5 * free @ pull, slope + pull
 
@@ -90,10 +90,10 @@ class Scaling(NamedTuple):
 
 
 def find_shift(log_p: np.ndarray, classes: np.ndarray, before: np.ndarray) -> LabelShift:
-    """Find frequencies by EM from ``ln p(y | x)``, (n, K), where those of training hold.
+    """Estimate frequencies by EM from ``ln p(y | x)``, (n, K), under the training frequencies.
 
-    Only the frequencies may have changed, not p(x | y). The likelihood is concave, so there is one
-    answer. One row for each class, of the frequencies of training, keeps it inside.
+    It assumes that only the frequencies have changed, not p(x | y). The likelihood is concave, so
+    the solution is unique. One pseudo-row per class, at the training frequencies, keeps it inside.
     """
     p, prior = np.exp(log_p), len(classes) * before
     now = before
@@ -113,7 +113,7 @@ def find_shift(log_p: np.ndarray, classes: np.ndarray, before: np.ndarray) -> La
 
 
 def _errors(information: np.ndarray) -> np.ndarray:
-    """Standard errors of numbers whose sum is known."""
+    """Return standard errors of numbers with a fixed sum."""
     K = len(information)
     free = np.vstack([np.eye(K - 1), -np.ones((1, K - 1))])  # the last takes what others give
     covariance = free @ np.linalg.pinv(free.T @ information @ free, hermitian=True) @ free.T
@@ -121,25 +121,25 @@ def _errors(information: np.ndarray) -> np.ndarray:
 
 
 class Adapts:
-    """Classifiers that find out how frequent classes have become."""
+    """Classifiers that adapt to changed class frequencies."""
 
     _shift: LabelShift
 
     def _owner(self) -> Any:
-        """The model that has the shift."""
+        """Return the model that holds the shift."""
         return self
 
     def _scaling(self) -> Scaling | None:
-        """What makes probabilities fit, if training found out."""
+        """Return the scaling that calibrates probabilities, if training estimated it."""
         return None
 
     @reads
     def adapt(self: Model, X: Table, known: Any = None) -> Model:
-        """A copy of the model for rows in which classes are more or less frequent than in training.
+        """Return a copy of the model that is adapted to rows with other class frequencies.
 
-        The frequencies are found by EM from rows without labels, so that they explain these rows
-        best. The copy knows them as `set_class_prior` would tell it, and its `shift_` says what
-        they are and how sure. This model stays as it is.
+        EM estimates the frequencies from rows without labels, by maximum likelihood. The copy has
+        these frequencies, as if set by `set_class_prior`; its `shift_` holds the estimates and
+        their errors. This model is not changed.
 
         Only frequencies may have changed: rows of one class must look as they did in training. And
         probabilities must fit. `TableClassifier` remembers how far its own do. Of other models,
@@ -149,10 +149,10 @@ class Adapts:
         Parameters
         ----------
         X : as for `predict`
-            Rows of which labels need not be known. A few hundred are enough for two classes.
+            Rows without labels. A few hundred are enough for two classes.
         known : (X, y), optional
-            Rows with labels, as those of the training, or some of these. The frequencies are found
-            with probabilities that are scaled to fit them. Predictions are not scaled.
+            Rows with labels, distributed like the training data, or some of the training rows. They
+            calibrate the probabilities that EM uses. Predictions are not scaled.
 
         Returns
         -------
@@ -176,7 +176,7 @@ class Adapts:
 
     @property
     def shift_(self) -> LabelShift:
-        """What `adapt` found."""
+        """The result of `adapt`."""
         owner = self._owner()
         if "_shift" not in vars(owner):
             raise AttributeError("only what `adapt` returns has a shift_")

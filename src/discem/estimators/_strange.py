@@ -1,4 +1,4 @@
-"""Rows unlike those of the training, and the columns that make them so."""
+"""Find rows unlike the training data, and the columns that make them so."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from ._tables import Encoded, without_each
 from ._threads import reads
 
 _FOLDS = 5
-_ENOUGH = 5000  # rows of which one fold is enough
-_KEPT = 10_000  # scores
-_TYPICAL = 300  # rows whose columns are looked at one by one
-_CELLS = 20_000_000  # cells that this may take: a row is looked at once without each column
-_RECENT = 3000  # rows of a stream that say what is usual
-_CELLS_OF_A_BATCH = 10_000  # of a stream, that are looked at one by one
-_STEADY = 200  # cells, which those of a column in a batch are weighed against
+_ENOUGH = 5000  # rows from which one fold is enough
+_KEPT = 10_000  # scores that are kept
+_TYPICAL = 300  # rows whose columns are examined one by one
+_CELLS = 20_000_000  # cells to process at most: each row is scored once without each column
+_RECENT = 3000  # recent rows of a stream that define what is usual
+_CELLS_OF_A_BATCH = 10_000  # cells of a batch of a stream to examine one by one
+_STEADY = 200  # weight, in cells, of the known mean of a column against a batch
 _AT_ONCE = 4096  # rows to score at a time
 
 
 @savable
 @dataclass
 class Usual:
-    """What a density says of rows that it was not trained on."""
+    """The scores of a density on rows that were not used in training."""
 
     scores: np.ndarray  # (rows,) ln p(x), in order
     by_column: np.ndarray  # (columns,) mean -ln p(cell | the other cells); 0 if there are too many
@@ -38,9 +38,9 @@ class Usual:
     def learn(
         cls, without: Callable[[Any], Any], rows: Encoded, weights: np.ndarray, seed: int
     ) -> Usual:
-        """Hold out one part of the rows after the other; of many rows, one part only.
+        """Hold out each part of the rows in turn; with many rows, only one part.
 
-        `without` gives a density that has seen the rows that are kept, and has forgotten others.
+        `without` returns a density that was trained on the other rows.
         """
         rng = np.random.RandomState(seed)
         own = rng.permutation(np.flatnonzero(weights > 0))
@@ -59,12 +59,12 @@ class Usual:
 
     @classmethod
     def in_passing(cls, known: Usual | None, density: Any, rows: Encoded) -> Usual | None:
-        """Look at rows of a stream before the density learns from them.
+        """Score rows of a stream before the density learns from them.
 
-        Those that were seen first give way, for the density knew little then.
+        The oldest scores are replaced, as the density knew little then.
         """
         if not density.__sklearn_is_fitted__():
-            return known  # it knows nothing yet
+            return known  # the density has learnt nothing yet
         n, few = rows.shape[0], max(_CELLS_OF_A_BATCH // rows.shape[1] ** 2, 1)
         last, some = (
             rows.take(span).as_before(density.layout_)
@@ -84,9 +84,9 @@ class Usual:
         return cls(np.sort(scores), by_column)
 
     def threshold(self, rate: float) -> float:
-        """The ln p(x) below which such a share of usual rows is."""
+        """Return the ln p(x) below which a share `rate` of usual rows lies."""
         place = rate * (len(self.scores) + 1) - 1.0
-        if place < 0.0:  # too few rows to tell: what is stranger than all of them
+        if place < 0.0:  # too few rows: take a threshold below all of them
             return float(self.scores[0])
         return float(np.interp(place, np.arange(len(self.scores)), self.scores))
 
@@ -98,7 +98,7 @@ class Usual:
 
 
 def surprises(density: Any, rows: Encoded) -> np.ndarray:
-    """-ln p(cell | the other cells of the row), (rows, columns); NaN for missing cells."""
+    """Return -ln p(cell | the other cells of the row), (rows, columns); NaN for missing cells."""
     found = [np.empty((0, rows.shape[1]))]
     step = max(_AT_ONCE // (rows.shape[1] + 1), 1)
     for first in range(0, rows.shape[0], step):
@@ -110,20 +110,20 @@ def surprises(density: Any, rows: Encoded) -> np.ndarray:
 
 
 def typical(found: np.ndarray) -> np.ndarray:
-    """The mean of each column, of cells that are there; 0 if there are none."""
+    """Return the mean of each column over observed cells; 0 if there are none."""
     counts = (~np.isnan(found)).sum(axis=0)
     return np.nansum(found, axis=0) / np.maximum(counts, 1)
 
 
 class Doubts:
-    """Estimators that know ln p(x), and so rows that are unlike those of the training."""
+    """Estimators with ln p(x) that find rows unlike the training data."""
 
     def _usual(self) -> Usual:
-        """What the model says of rows that it was not trained on."""
+        """Return the scores on rows that were not used in training."""
         raise OptionError("nothing was held out: give `usual` rows that were not trained on")
 
     def _or_none(self, found: np.ndarray, X: Any, reject: float | None, usual: Any) -> np.ndarray:
-        """What was predicted, and None for `outliers` at a rate of `reject`, if it is given."""
+        """Return predictions, with None for `outliers` at the rate `reject`, if it is given."""
         if reject is None:
             return found
         check_share("reject", reject)
@@ -131,19 +131,19 @@ class Doubts:
 
     @reads
     def outliers(self, X: Any, rate: float = 0.01, usual: Any = None) -> np.ndarray:
-        """Which rows are unlike those of the training.
+        """Return which rows are unlike the training data.
 
-        The threshold is that of rows which were held out: about a share `rate` of rows like those
-        of the training is below it. It takes about ``1 / rate`` such rows to be exact.
+        The threshold comes from held-out rows: about a share `rate` of rows like the training data
+        is below it. It needs about ``1 / rate`` held-out rows to be accurate.
 
         Parameters
         ----------
         X : as for `predict`
         rate : float, default=0.01
-            The share of usual rows that may be called outliers. A larger one finds more.
+            The share of usual rows that may be called outliers. A larger rate finds more outliers.
         usual : like X, optional
-            Rows that are usual and were not trained on. Only `fit` of estimators of tables that
-            have a `density_`, and their streams, hold rows out by themselves.
+            Usual rows that were not used in training. Estimators of tables with a `density_` hold
+            out rows themselves, in `fit` and in streams; others need this.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""How an estimator learns from a stream: one pass over some rows after the other."""
+"""Learn from a stream: one pass over each batch of rows."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from ._types import Labels, Table, Weights
 
 
 class Streams(ReadsRows):
-    """Learns rows as they come; classes and features that are new find their place."""
+    """Learn rows as they come; new classes and features are added."""
 
     average: Any
     random_state: Any
     _mixed: bool
     _seen: float  # the weight of all rows so far
     _weight_unit: float
-    # what an estimator of its own does to begin, and by which rule it learns
+    # how an estimator of this kind starts, and its rule of steps
     _auto_average: Any
     _check_options: Any
     _grows: Any
@@ -41,17 +41,16 @@ class Streams(ReadsRows):
     def partial_fit(
         self, X: Table, y: Labels, classes: Any = None, sample_weight: Weights = None
     ) -> Self:
-        """Take one pass, in the order given, over the next rows of a stream.
+        """Take one pass over the next rows of a stream, in the order given.
 
-        What a stream lacks is filled in as follows. Moments that the prior takes from the data are
-        those of the first batch. The prior is spread over the rows seen so far. A class never seen
-        before starts at the prior's centre with the mass of one row among those seen, and a running
-        average then forgets what came before; while there is a single class its rows are counted
-        (NLL). A row of the mean weight of the first batch takes a whole step. After `fit`, a
-        running average goes on as if that had been one pass.
+        Streams differ from `fit` as follows. A prior that depends on the data uses the first batch.
+        The prior is spread over the rows seen so far. A new class starts at the centre of the prior
+        with the mass of one row, and the running average forgets old states. While there is one
+        class only, its rows are learnt by NLL. A row with the mean weight of the first batch takes
+        a whole step. After `fit`, the running average continues as if `fit` had taken one pass.
 
-        Rows should come in no particular order: labels in long runs teach one class at a time, and
-        raise a `SortedStreamWarning`.
+        Rows should come in random order: long runs of the same label teach one class at a time, and
+        cause a `SortedStreamWarning`.
 
         Parameters
         ----------
@@ -77,9 +76,9 @@ class Streams(ReadsRows):
         sample_weight: Weights = None,
         grows: bool = False,
     ) -> Batch:
-        """The first half of `partial_fit`: look at the rows, learn nothing, change nothing.
+        """Check the rows of `partial_fit` without learning or changing anything: its first half.
 
-        With `grows`, X may have more columns than the model, which has them when it has learnt.
+        With `grows`, X may have more columns than the model, which adds them when it learns.
         """
         self._check_options()
         fresh = not self.__sklearn_is_fitted__()
@@ -87,7 +86,7 @@ class Streams(ReadsRows):
 
     @writes
     def learn_batch(self, batch: Batch) -> Self:
-        """The second half of `partial_fit`: take one pass over rows that were checked."""
+        """Take one pass over checked rows: the second half of `partial_fit`."""
         order = np.flatnonzero(batch.weights > 0)
         if not self.__sklearn_is_fitted__():
             rng = check_random_state(self.random_state)
@@ -109,7 +108,7 @@ class Streams(ReadsRows):
         learner.rule = learner.rule._replace(
             loss=loss,
             n=self._spread(self._seen),
-            projection=self._resolve_projection(loss, caution=0.0),  # a new class is in a hurry
+            projection=self._resolve_projection(loss, caution=0.0),  # a new class must move fast
             most=learner.engine.largest(batch.rows, learner.state) if self._grows() else 0,
         )
         self._watch_order(batch.targets.codes[order])
@@ -117,19 +116,19 @@ class Streams(ReadsRows):
         return self
 
     def _average(self, family: Family) -> None:
-        """Keep a running average from now on, if steps of some rows want one."""
+        """Start a running average, if the steps need one."""
         if self.average == "auto" and self._auto_average(family):
             self.learner_.average()
 
     @writes
     def grow(self, n_features: int) -> None:
-        """Make room for features that the model has not met, if there are so many in all."""
+        """Add features until the model has `n_features`."""
         if n_features > self.n_features_in_:
             self.learner_.restart(self.learner_.state.with_features(n_features))
             self.n_features_in_ = n_features
 
     def _watch_order(self, codes: np.ndarray) -> None:
-        """Warn of labels that come in long runs, where their order matters."""
+        """Warn if labels come in long runs and their order matters."""
         if self._runs is None:
             self._runs = LabelRuns(np.zeros(len(self.classes_)))
         self._runs.add(codes)
@@ -137,19 +136,19 @@ class Streams(ReadsRows):
             self._runs.warn()
 
     def _steps_of_a_pass(self) -> int:
-        """How much the rows seen so far would count, if each had been seen once."""
+        """Return how much the rows seen so far count if each was seen once."""
         rows = math.ceil(self._seen / self._weight_unit)
         return min(self.learner_.rule.counted(rows), self.learner_.t)
 
     def _add_classes(self, classes: np.ndarray) -> None:
-        """Make room for classes that the model has not met; `classes` are all."""
+        """Add the classes that are new to the model; `classes` are all classes."""
         if len(classes) == len(self.classes_):
             return
         order = places_of(classes, self.classes_)
         state = self.learner_.state
         mass = float(state.class_counts.sum()) / max(self._seen, 1.0)
         self.learner_.restart(state.with_classes(order, mass))
-        self.learner_.forget(len(self.classes_))  # it is of models that did not know these classes
+        self.learner_.forget(len(self.classes_))  # the average is of models without these classes
         self.class_count_ = np.append(self.class_count_, 0.0)[order]
         if self._runs is not None:
             self._runs.arrange(order)

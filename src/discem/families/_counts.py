@@ -1,4 +1,4 @@
-"""Counts of words, all at once: the state that holds them, its averages, and what is typical."""
+"""Counts of words, for all families of words: their state, averages, and typical values."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ..exceptions import InputError, OptionError
 from ..priors import Dirichlet
 from ._block import Block
 
-_SLICE = 1 << 20  # numbers to work on at a time
-_LEAST = 0.02  # pseudo-counts are never next to nothing beside counts, however small these are
-_SEEN = 5000  # rows that tell what is typical
-_TINY = 1e-37  # what single precision has next to 0
-_ROUNDING = 1e-7  # .. and what it loses of a number
+_SLICE = 1 << 20  # numbers processed at a time
+_LEAST = 0.02  # pseudo-counts are at least this share of the counts
+_SEEN = 5000  # rows used to find typical values
+_TINY = 1e-37  # the smallest positive number of single precision
+_ROUNDING = 1e-7  # its relative rounding error
 
 
 def collect(rows: Any, parts: list, n_features: int, n_classes: int) -> np.ndarray:
-    """Weighted counts of each word in each class, as (W, K)."""
+    """Return weighted counts of each word in each class, as (W, K)."""
     counts = np.zeros((n_features, n_classes))
     lengths = np.diff(rows.indptr)
     cuts = np.searchsorted(rows.indptr, np.arange(0, rows.indptr[-1], _SLICE))
@@ -37,7 +37,7 @@ def collect(rows: Any, parts: list, n_features: int, n_classes: int) -> np.ndarr
 
 
 def averaged(block: Block) -> Block:
-    """The block at its running average, of which it keeps none."""
+    """Return the block at its running average, without an average of its own."""
     lazy, values, past = block.lazy, block.values, block.past
     weight, alpha = lazy["weight"], block.fixed["alpha"]
     count = values["count"]
@@ -46,14 +46,14 @@ def averaged(block: Block) -> Block:
         return block._replace(past={}, lazy=lazy)
     scale, gamma = lazy["lag_scale"] / weight, lazy["lag_gamma"] / weight
     most = scale * count.max(initial=0.0) + gamma * alpha.max(initial=0.0)
-    floor = 1e-12 * most  # rounding may leave less of a collapsed cell
+    floor = 1e-12 * most  # rounding may leave less in a collapsed cell
     mean, total = np.empty_like(count), np.zeros(count.shape[1])
-    for part in _slices(count):  # there may be no room for intermediate results
+    for part in _slices(count):  # intermediate results for all cells may not fit into memory
         cells = np.multiply(count[part], scale, out=mean[part])
         cells -= past["lag"][part] * (1.0 / weight)
         cells += gamma * alpha[part, None]
         np.maximum(cells, floor, out=cells)
-        total += np.ones(len(cells), dtype=cells.dtype) @ cells  # takes less time than a sum here
+        total += np.ones(len(cells), dtype=cells.dtype) @ cells  # faster here than a sum
     unseen = scale * values["unseen"] - past["unseen"] / weight + gamma
     own = {"scale": 1.0, "gamma": 0.0, "lag_scale": 0.0, "lag_gamma": 0.0, "weight": 0.0}
     return block._replace(
@@ -64,7 +64,7 @@ def averaged(block: Block) -> Block:
 
 
 def mean_of(blocks: list[Block], shares: np.ndarray) -> Block:
-    """The mean of blocks without averages: all is linear in their counts and pseudo-counts."""
+    """Return the mean of blocks without averages: counts and pseudo-counts are linear."""
     first = blocks[0]
     lazy = first.lazy | {
         "scale": 1.0,
@@ -86,12 +86,12 @@ def mean_of(blocks: list[Block], shares: np.ndarray) -> Block:
 
 
 def in_precision(block: Block, kind: Any) -> Block:
-    """The block with its tables in single precision or in double."""
+    """Return the block with its tables in single or in double precision."""
     count = block.values["count"]
     if count.dtype == kind:
         return block
     wide = count.astype(kind)
-    if kind == np.float64:  # rounding may have left less than nothing of a collapsed cell
+    if kind == np.float64:  # rounding may have made a collapsed cell negative
         prior = block.lazy["gamma"] / block.lazy["scale"] * block.fixed["alpha"][:, None]
         np.maximum(wide, (_ROUNDING - 1.0) * prior, out=wide)
     past = {"lag": block.past["lag"].astype(kind)} if block.past else {}
@@ -99,7 +99,7 @@ def in_precision(block: Block, kind: Any) -> Block:
 
 
 def weighted_sum(factors: list[float], arrays: list[np.ndarray]) -> np.ndarray:
-    """The sum of arrays times factors, a piece that stays in the cache at a time."""
+    """Return the weighted sum of arrays, computed in pieces that stay in the cache."""
     total = np.empty_like(arrays[0])
     for part in _slices(total):
         np.multiply(arrays[0][part], factors[0], out=total[part])
@@ -114,7 +114,7 @@ def _slices(count: np.ndarray) -> list[slice]:
 
 
 def draw_lengths(block: Block, n: int, rng) -> np.ndarray:
-    """Lengths of n documents."""
+    """Draw the lengths of n documents."""
     length = block.fixed["length"][0]
     if not length < 1e9:
         raise InputError(f"documents of {length:g} words are too long to draw")
@@ -122,12 +122,12 @@ def draw_lengths(block: Block, n: int, rng) -> np.ndarray:
 
 
 def typical_square(rows: Any, parts: list[tuple[np.ndarray, np.ndarray]]) -> float:
-    """|x|^2 of a document whose words all occur as often as is typical, times its weight.
+    """Return the weighted |x|^2 of a document in which every word has its typical count.
 
-    A mean of squares would be that of the longest document, or of one word that fills them all. The
-    weight is that of the class whose rows have the least, which is to be heard, too.
+    A mean of squares would depend on the longest document, or on one word that fills it. The weight
+    is that of the class with the smallest weight, which should still have an effect.
     """
-    pairs = [(codes[w > 0], w[w > 0]) for codes, w in parts]  # what has no label has no weight
+    pairs = [(codes[w > 0], w[w > 0]) for codes, w in parts]  # rows without a label have no weight
     codes, weights = (np.concatenate(each) for each in zip(*pairs, strict=True))
     if not len(codes):
         return 1.0
@@ -139,18 +139,18 @@ def typical_square(rows: Any, parts: list[tuple[np.ndarray, np.ndarray]]) -> flo
 
 
 def typical_count(rows: Any, weights: np.ndarray) -> float:
-    """How often a word typically occurs where it occurs."""
+    """Return the typical count of a word in documents where it occurs."""
     return _geometric_mean(_cells(rows, weights)[0])
 
 
 def typical_length(rows: Any, weights: np.ndarray) -> float:
-    """The length of a document whose words all occur as often as is typical."""
+    """Return the length of a document in which every word has its typical count."""
     values, n_rows = _cells(rows, weights)
     return _geometric_mean(values) * np.count_nonzero(values) / max(n_rows, 1)
 
 
 def _cells(rows: Any, weights: np.ndarray) -> tuple[np.ndarray, int]:
-    """What some rows hold that have a weight, and how many they are."""
+    """Return the stored cells of some rows with a weight, and the number of these rows."""
     chosen = np.flatnonzero(weights)
     chosen = chosen[:: -(-len(chosen) // _SEEN)]
     cells = [rows.values[rows.indptr[i] : rows.indptr[i + 1]] for i in chosen]
@@ -164,11 +164,11 @@ def _geometric_mean(values: np.ndarray) -> float:
 
 # --- the state ------------------------------------------------------------------------------------
 
-LAGS = {"lag": "count", "unseen": "unseen"}  # of the arrays that an average lacks something of
+LAGS = {"lag": "count", "unseen": "unseen"}  # arrays whose averages are stored as differences
 
 
 def block_of(count, gamma, alpha, length, unseen=0.0) -> Block:
-    """The state whose expected counts are ``count + gamma * alpha``."""
+    """Return the state whose expected counts are ``count + gamma * alpha``."""
     K, alpha_total = count.shape[1], float(alpha.sum())
     lazy = {"scale": 1.0, "gamma": float(gamma), "lag_scale": 0.0, "lag_gamma": 0.0}
     lazy |= {"weight": 0.0, "alpha_total": alpha_total}
@@ -178,13 +178,13 @@ def block_of(count, gamma, alpha, length, unseen=0.0) -> Block:
 
 
 def arranged(values: dict[str, Any], new: dict[str, Any], order: np.ndarray) -> dict[str, Any]:
-    """Arrays with their components in `order`; -1 is the new one."""
+    """Arrange the components of arrays in `order`; -1 is the new one."""
     wide = {n: np.concatenate([a, new[n][..., None]], axis=-1) for n, a in values.items()}
     return {name: np.ascontiguousarray(array[..., order]) for name, array in wide.items()}
 
 
 def fold(block: Block) -> None:
-    """Fold the scale into the counts, and what the average has so far into the lags."""
+    """Fold the scale into the counts, and the sums of the average into the lags."""
     lazy = block.lazy
     for lag, name in LAGS.items():
         if block.past:
@@ -194,13 +194,13 @@ def fold(block: Block) -> None:
 
 
 def least_count(block: Block) -> float:
-    """The least of all expected counts, but for what rounding leaves of a collapsed one."""
+    """Return the smallest expected count, apart from rounding errors of collapsed cells."""
     prior = (1.0 + 1e-9) * block.lazy["gamma"] * block.fixed["alpha"]
     return float((block.lazy["scale"] * block.values["count"].min(axis=1) + prior).min())
 
 
 def pseudo_counts(prior: Dirichlet, tally: np.ndarray) -> np.ndarray:
-    """Of each word."""
+    """Return the pseudo-count of each word."""
     W = len(tally)
     try:
         alpha = np.array(np.broadcast_to(np.asarray(prior.alpha, dtype=np.float64), (W,)))
@@ -224,14 +224,14 @@ def reweighed(block: Block, factor: np.ndarray, components=slice(None)) -> Block
 
 
 def log_probabilities(block: Block, chosen: Any = slice(None)) -> np.ndarray:
-    """Ln p(word | component), as (component, word), of all words or of the chosen ones."""
+    """Return ln p(word | component), (component, word), of all or the chosen words."""
     cells = expected_counts(block, chosen)
     cells = np.log(cells, out=cells).T
     return np.subtract(cells, np.log(block.values["total"])[:, None], order="C")
 
 
 def expected_counts(block: Block, chosen: Any = slice(None)) -> np.ndarray:
-    """Of all words or of the chosen ones, (W, K)."""
+    """Return the expected counts of all or the chosen words, (W, K)."""
     cells = block.lazy["scale"] * block.values["count"][chosen]
     prior = (block.lazy["gamma"] * block.fixed["alpha"][chosen])[:, None]
     cells += prior
@@ -239,9 +239,9 @@ def expected_counts(block: Block, chosen: Any = slice(None)) -> np.ndarray:
 
 
 def lifted(cells: Any, prior: Any) -> Any:
-    """Cells, to which the prior was added: rounding leaves less than nothing of a collapsed one."""
+    """Add the prior to cells, and lift those that rounding made negative."""
     if not isinstance(cells, np.ndarray):
         return namespace_of(cells).clip(cells, _TINY, None, out=cells)
     if cells.min(initial=1.0) >= _TINY:
-        return cells  # to look is quicker than to change
+        return cells  # checking is faster than changing
     return np.maximum(cells, np.maximum(_ROUNDING * np.asarray(prior), _TINY), out=cells)

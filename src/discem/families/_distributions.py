@@ -1,4 +1,4 @@
-"""Distributions of one column, of many rows at a time: mixtures over the components of models."""
+"""Distributions of one column in many rows: mixtures over the components of models."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from ..io.columns import Column
 
 _CLIMBS = 20  # steps towards a mode
 _HALVINGS = 60  # of the range, for a quantile
-_FAR = 40.0  # standard deviations, beyond which nothing is
-_WIDEST = 700.0  # of a logarithm whose exp is a number
+_FAR = 40.0  # standard deviations; no probability lies beyond
+_WIDEST = 700.0  # the largest logarithm whose exp does not overflow
 
 
 class OfLevels(NamedTuple):
-    """Levels by their codes; of numbers that were seen a few values of, the values."""
+    """Levels by their codes; for numbers with few values, the values."""
 
     p: np.ndarray  # (n, levels)
-    levels: list[Any] | None  # None: they are no numbers
+    levels: list[Any] | None  # None: levels are not numbers
 
     def mean(self) -> np.ndarray:
-        """E[x] of numbers; the most probable code of others, which have no mean."""
+        """Return E[x] of numbers; other levels have no mean, so return the most probable code."""
         return self.mode() if self.levels is None else self.p @ np.array(self.levels, float)
 
     def mode(self) -> np.ndarray:
-        """The most probable code."""
+        """Return the most probable code."""
         return self.p.argmax(axis=1)
 
 
 class OfNumbers(NamedTuple):
-    """Numbers: normal or log-normal in each component, and 0 with some probability.
+    """Numbers: normal or log-normal in each component, with an optional spike at 0.
 
-    What leaves the range that was seen is moved to its end.
+    Values outside the observed range are moved to its ends.
     """
 
     shares: np.ndarray  # (n, M)
@@ -45,17 +45,17 @@ class OfNumbers(NamedTuple):
     high: float
 
     def mean(self) -> np.ndarray:
-        """E[x]."""
+        """Return E[x]."""
         return np.clip((self._weights() * self._moment(1)).sum(axis=1), self.low, self.high)
 
     def variance_of(self) -> np.ndarray:
-        """E[x^2] - E[x]^2."""
+        """Return E[x^2] - E[x]^2."""
         weights = self._weights()
         first = (weights * self._moment(1)).sum(axis=1)
         return np.maximum((weights * self._moment(2)).sum(axis=1) - first**2, 0.0)
 
     def mode(self) -> np.ndarray:
-        """The highest peak of the density; 0 where that is likelier than not."""
+        """Return the highest peak of the density, or 0 if p(0) > 1/2."""
         weights, centre = self._weights(), self.centre
         variance = np.maximum(self.variance, 1e-300)
         shift = variance if self.log else 0.0  # the density of x, not of ln x
@@ -71,7 +71,7 @@ class OfNumbers(NamedTuple):
         return np.clip(found, self.low, self.high)
 
     def cdf(self, x: np.ndarray) -> np.ndarray:
-        """p(cell <= x) of each row."""
+        """Return p(cell <= x) of each row."""
         with np.errstate(divide="ignore", invalid="ignore"):
             u = np.log(np.maximum(x, 0.0)) if self.log else x
             far = (u[:, None] - self.centre) / np.sqrt(self.variance)
@@ -81,15 +81,15 @@ class OfNumbers(NamedTuple):
         return below if zero is None else below + zero * (x >= 0.0)
 
     def zero(self) -> np.ndarray | None:
-        """The probability of an exact 0; None: the column has no spike there."""
+        """Return the probability of an exact 0; None: the column has no spike there."""
         return None if self.positive is None else 1.0 - self._weights().sum(axis=1)
 
     def quantile(self, q: Any) -> np.ndarray:
-        """The least x with p(cell <= x) >= q, (n,); of a single row q may be several."""
+        """Return the least x with p(cell <= x) >= q, (n,); for one row, q may be several."""
         return _bisected(self.cdf, q, *self._ends(), len(self.shares))
 
     def _ends(self) -> tuple[Any, Any]:
-        """Between which numbers all cells are: the range that was seen, where it is known."""
+        """Return the limits of all cells: the observed range, if it is known."""
         if self.low > -np.inf:
             return self.low, self.high
         far = _FAR * np.sqrt(self.variance)
@@ -100,7 +100,7 @@ class OfNumbers(NamedTuple):
         return self.shares if self.positive is None else self.shares * self.positive
 
     def _moment(self, power: int) -> np.ndarray:
-        """E[x^power] in each component, within the range."""
+        """Return E[x^power] in each component, within the range."""
         if not self.log:
             return self.centre if power == 1 else self.centre**2 + self.variance
         exponent = power * self.centre + 0.5 * power**2 * self.variance
@@ -110,7 +110,7 @@ class OfNumbers(NamedTuple):
         return np.exp(np.minimum(u, _WIDEST)) if self.log else u
 
     def _terms(self, u: np.ndarray) -> np.ndarray:
-        """The density of u, (n, 1), in each component times its share, up to a factor by row."""
+        """Return the density at u, (n, 1), times the share, by component, up to a row's factor."""
         variance = np.maximum(self.variance, 1e-300)
         with np.errstate(divide="ignore"):
             a = np.log(self._weights()) - 0.5 * np.log(variance)
@@ -118,7 +118,7 @@ class OfNumbers(NamedTuple):
         return np.exp(a - a.max(axis=1, keepdims=True))
 
     def _log_density(self, u: np.ndarray) -> np.ndarray:
-        """Ln of the density of x at places u, (places, n), up to a constant."""
+        """Return ln of the density of x at places u, (places, n), up to a constant."""
         variance = np.maximum(self.variance, 1e-300)
         with np.errstate(divide="ignore"):
             a = np.log(self._weights()) - 0.5 * np.log(variance)
@@ -138,16 +138,16 @@ class OfCounts(NamedTuple):
     high: float
 
     def mean(self) -> np.ndarray:
-        """E[x]."""
+        """Return E[x]."""
         return np.clip((self.shares * self.rate).sum(axis=1), self.low, self.high)
 
     def variance_of(self) -> np.ndarray:
-        """E[x^2] - E[x]^2."""
+        """Return E[x^2] - E[x]^2."""
         first = (self.shares * self.rate).sum(axis=1)
         return (self.shares * (self.rate + self.rate**2)).sum(axis=1) - first**2
 
     def mode(self) -> np.ndarray:
-        """The most probable count among those next to a peak of a component."""
+        """Return the most probable count among those next to a peak of a component."""
         peaks = np.clip(np.floor(self.rate), self.low, self.high)
         best, top = peaks[:, 0], np.full(len(peaks), -np.inf)
         for peak in peaks.T:
@@ -158,11 +158,11 @@ class OfCounts(NamedTuple):
         return best
 
     def cdf(self, x: np.ndarray) -> np.ndarray:
-        """p(cell <= x) of each row."""
+        """Return p(cell <= x) of each row."""
         return (self.shares * pdtr(np.floor(x)[:, None], self.rate)).sum(axis=1)
 
     def quantile(self, q: Any) -> np.ndarray:
-        """The least x with p(cell <= x) >= q, (n,); of a single row q may be several."""
+        """Return the least x with p(cell <= x) >= q, (n,); for one row, q may be several."""
         return np.ceil(_bisected(self.cdf, q, self.low - 0.5, self.high, len(self.shares)) - 1e-6)
 
     def _log_p(self, x: np.ndarray) -> np.ndarray:
@@ -178,7 +178,7 @@ OfColumn = OfLevels | OfNumbers | OfCounts
 def number_of(
     column: Column, shares: Any, normal: Any, positive: Any = None, log: bool = False
 ) -> OfNumbers:
-    """The distribution of a column of numbers, of mean and variance in each component."""
+    """Return the distribution of a column of numbers, from each component's parameters."""
     low, high = column.span or (-np.inf, np.inf)
     centre, variance = (np.broadcast_to(each, shares.shape) for each in normal)
     return OfNumbers(shares, centre, variance, positive, log, low, high)

@@ -1,8 +1,8 @@
 """The documents of a batch, and the rows of a table of words that they need.
 
-A step costs what the batch holds, and not what the vocabulary holds: the rows of its words are
-taken from the table once, worked on side by side, and put back. Memory for them is used again from
-batch to batch, for fresh memory costs more than the work.
+The cost of a step depends on the batch, not on the vocabulary: the rows of its words are taken from
+the table once, processed together, and put back. The memory for them is reused from batch to batch,
+as allocating it would cost more than the computation.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from .. import _sparse
 from .._arrays import namespace_of
 
-_SPARSE = 200  # a stored word costs so many times more to sort than a word of the vocabulary
+_SPARSE = 200  # cost of sorting a stored word, relative to one pass per word of the vocabulary
 _PAYS = 16, 0.12  # documents, and the share of a batch, that it pays to leave out
 
 
@@ -27,33 +27,33 @@ class Documents:
 
     def __init__(self, values: Any, place: Any, indptr: Any, words: Any, n_words: int):
         self.values = values  # (nnz,) how often each stored word occurs
-        self.place = place  # (nnz,) which of `words` it is
+        self.place = place  # (nnz,) the index of each in `words`
         self.indptr = indptr  # (n + 1,) where each document begins
-        self.words = words  # (u,) which of the vocabulary these are; a slice: all
+        self.words = words  # (u,) their columns in the vocabulary; a slice: all
         self.n_words = n_words  # u
-        self.within: tuple[Any, Any] | None = None  # larger batch; which of its words
+        self.within: tuple[Any, Any] | None = None  # the larger batch, and which of its words
         self._teaching: tuple[Any, Documents] | None = None
-        self._looked_up: tuple[Any, Any] = None, None  # numbers of all words; those of its own
+        self._looked_up: tuple[Any, Any] = None, None  # numbers of all words, and of the words here
 
     @property
     def n_rows(self) -> int:
-        """How many documents there are."""
+        """The number of documents."""
         return len(self.indptr) - 1
 
     @property
     def dtype(self) -> Any:
-        """How precise the counts are, and what is found with them."""
+        """The precision of the counts, and of results."""
         return self.values.dtype
 
     @functools.cached_property
     def lengths(self) -> Any:
-        """Words of each document, (n,)."""
+        """The number of words of each document, (n,)."""
         return _sparse.row_sums(self.values, self.indptr)
 
     def of_words(self, numbers: Any) -> Any:
-        """Numbers of its words, of those of all words, as a column; one number if all are alike.
+        """Select the numbers of the words here as a column; one number if all are equal.
 
-        That is quicker to add. They are looked up once.
+        One number is faster to add. The selection is cached.
         """
         if self._looked_up[0] is not numbers:
             own = numbers[self.words]
@@ -62,7 +62,7 @@ class Documents:
         return self._looked_up[1]
 
     def product(self, table: Any, power: int = 1) -> Any:
-        """The counts, to some power, times a table of the words, (u, K): a row a document."""
+        """Return the counts, to some power, times a table of the words, (u, K): (n, K)."""
         shape = self.n_rows, table.shape[1]
         found = self._xp.zeros(shape, dtype=self.dtype, device=self.values.device)
         values = self.values if power == 1 else self.values**power
@@ -70,9 +70,9 @@ class Documents:
         return found
 
     def sums(self, weights: Any, purpose: str, beside: Any = None) -> Any:
-        """Sums over the documents of weights, (n, K), times counts: (u, K).
+        """Return weights, (n, K), times counts, summed over documents: (u, K), plus `beside`.
 
-        What is `beside` is added. They are in memory that is the caller's until it is used again.
+        The result is in shared memory, valid until the next use for this `purpose`.
         """
         found = space((self.n_words, weights.shape[1]), purpose, self.values)
         found[...] = 0.0 if beside is None else beside
@@ -87,9 +87,9 @@ class Documents:
         return namespace_of(self.values)
 
     def only(self, weights: Any, least: float) -> tuple[Any, Documents]:
-        """The documents that have a weight above `least`, and which they are.
+        """Return the documents with a weight above `least`, and their indices.
 
-        After some epochs few have anything to teach.
+        After some epochs only few documents have one.
         """
         if self._teaching is None:
             n = self.n_rows
@@ -107,7 +107,7 @@ class Documents:
             own, place = distinct(place, u)
             words, u = words[own], len(own)
         some = Documents(values, place, ends, words, u)
-        some.within = weakref.ref(self), own  # which lives as long as the step
+        some.within = weakref.ref(self), own  # the reference lives as long as the step
         some.lengths = self.lengths[there]
         numbers, looked_up = self._looked_up
         if isinstance(looked_up, float):
@@ -116,10 +116,10 @@ class Documents:
 
 
 def documents(rows: Any, n_words: int) -> Documents:
-    """The documents of a batch of rows.
+    """Return the documents of a batch of rows.
 
-    On a device they are over all words there are: to work on a whole table is nothing there, and
-    to look which words a large batch has takes longer.
+    On a device they use all words of the vocabulary: a whole table costs little there, and finding
+    the words of a large batch takes longer.
     """
     if not isinstance(rows.values, np.ndarray):
         return Documents(rows.values, rows.indices, rows.indptr, slice(None), n_words)
@@ -128,10 +128,10 @@ def documents(rows: Any, n_words: int) -> Documents:
 
 
 def distinct(indices: np.ndarray, n_words: int) -> tuple[np.ndarray, np.ndarray]:
-    """The different words of a batch, in order, and the place of each stored word among them."""
+    """Return the distinct words of a batch, in order, and the index of each stored word."""
     if len(indices) * _SPARSE < n_words:
         return np.unique(indices, return_inverse=True)
-    wide = indices.astype(np.intp)  # once: each use of others would do it
+    wide = indices.astype(np.intp)  # convert once, else each use does
     there = np.zeros(n_words, dtype=bool)
     there[wide] = True
     words = np.flatnonzero(there)
@@ -144,24 +144,24 @@ _memory = threading.local()
 
 
 def take_rows(table: Any, rows: Any, purpose: str) -> Any:
-    """Some rows of a table, in memory that is the caller's until it is used for that again."""
+    """Return some rows of a table, in shared memory that is valid until its next use."""
     if isinstance(rows, slice):
         return table[rows]
     out = space((len(rows), table.shape[1]), purpose, table)
-    return np.take(table, rows, axis=0, out=out, mode="clip")  # mode="raise" copies once more
+    return np.take(table, rows, axis=0, out=out, mode="clip")  # mode="raise" makes another copy
 
 
 def column_sums(table: Any) -> Any:
-    """Sums of the columns; as a product they take less time here."""
+    """Return the sums of the columns, as a product, which is faster here."""
     if not isinstance(table, np.ndarray):
         return table.sum(dim=0)
     return np.ones(len(table), dtype=table.dtype) @ table
 
 
 def found_once(table: Any, batch: Documents, find: Callable[[str], Any]) -> Any:
-    """Numbers of the words of a batch, which `find` finds once until the table changes.
+    """Return numbers of the words of a batch; `find` computes them once until the table changes.
 
-    Those of some documents of the batch are taken from it. `find` is told what memory to use.
+    Some documents of a batch reuse the numbers of the batch. `find` gets the memory to use.
     """
     held: dict[str, Any] = getattr(_memory, "held", {})
     if _is_of(held, table, batch):
@@ -181,13 +181,13 @@ def _is_of(held: dict[str, Any], table: Any, batch: Documents | None) -> bool:
 
 
 def forget() -> None:
-    """The table changes: what was found is so no more."""
+    """Forget the cached numbers, as the table changes."""
     _memory.held = {}
 
 
 def space(shape: tuple[int, int], purpose: str, like: Any) -> Any:
-    """Memory of that shape, where other numbers are, and for such as precise."""
-    if not isinstance(like, np.ndarray):  # devices use memory again by themselves
+    """Return memory of that shape, with the device and precision of `like`."""
+    if not isinstance(like, np.ndarray):  # devices reuse memory by themselves
         return like.new_empty(shape)
     held, size = getattr(_memory, purpose, None), shape[0] * shape[1]
     if held is None or held.size < size or held.dtype != like.dtype:

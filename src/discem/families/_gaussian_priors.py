@@ -1,7 +1,7 @@
-"""The priors of Gaussian factors: where each pulls, how it bends the objective, and what it costs.
+"""The priors of Gaussian factors: their pull, their curvature, and their penalty.
 
-A rule is asked with the prior, whose centre is in units of the columns, and with the means and
-variances of the factors, (d, K).
+A rule gets the prior, with its centre in units of the columns, and the means and variances of the
+factors, (d, K).
 """
 
 from __future__ import annotations
@@ -18,39 +18,39 @@ from ._inside import Change
 
 
 class Rule:
-    """`NormalGamma`: what the other priors do differently is in their own rules."""
+    """The rule of `NormalGamma`; the rules of other priors override parts of it."""
 
-    in_units = True  # whether the prior is in units of the columns, or in those of the data
+    in_units = True  # in units of the columns, instead of raw units
 
     def schema(self, row: Array, above: Array) -> dict[str, Any]:
-        """What its fields are."""
+        """Describe the fields of the prior."""
         numbers = {"nu_mean": Number(least=0.0), "nu_variance": Number(above=0.0)}
         return numbers | {"mean": row, "variance": above}
 
     def check(self, prior: Any) -> None:
-        """Refuse senseless numbers."""
+        """Raise an error if the prior has invalid numbers."""
         if not (prior.nu_mean >= 0 and prior.nu_variance > 0):
             raise OptionError(f"prior={prior!r}: nu_mean must be >= 0 and nu_variance > 0")
 
     def strength(self, prior: Any) -> float:
-        """Pseudo-observations, of what it pulls by most."""
+        """Return the largest pseudo-count of the prior."""
         return max(prior.nu_mean, prior.nu_variance)
 
     def centre(self, prior: Any, d: int) -> tuple[np.ndarray, np.ndarray]:
-        """The mean and variance that it pulls to."""
+        """Return the mean and variance at the centre of the prior."""
         return prior.mean, prior.variance
 
     def pull(self, prior: Any, pull: float, count: Any, m: Any, v: Any) -> Change:
-        """Pull * (alpha - nu mu) of all factors."""
+        """Return pull * (alpha - nu mu) of all factors."""
         to_mean, to_variance, off, wider = self._pulls(prior, pull, count, m, v, 1.0)
         step = to_mean * off
         return Change(0.0, step, to_variance * wider + step * off)
 
     def _pulls(self, prior: Any, pull: float, count: Any, m: Any, v: Any, share: Any) -> tuple:
-        """By how much it pulls means and variances, and how far these are from its centre.
+        """Return the pulls on means and variances, and the distances to the centre.
 
         Natural gradients: that of a mean is v / N times, of a variance 2 v^2 / N times the plain
-        one. A prior stronger than all the data may come half-way, not beyond.
+        one. A prior that outweighs the data moves a factor at most half-way to its centre.
         """
         xp, half = namespace_of(m), 0.5 * count
         off, v0 = prior.mean[:, None] - m, prior.variance[:, None]
@@ -59,7 +59,7 @@ class Rule:
         return to_mean, to_variance, off, v0 - v
 
     def bends(self, prior: Any, m: Any, v: Any) -> tuple[Any, Any, Any, Any]:
-        """Slopes of the penalty in the means and logarithms of variances, and its pseudo-counts."""
+        """Return slopes of the penalty in means and log-variances, and its pseudo-counts."""
         xp = namespace_of(m)
         off, one = m - prior.mean[:, None], xp.ones_like(m)
         to_mean, ratio = prior.nu_mean * off / v, prior.variance[:, None] / v
@@ -67,13 +67,13 @@ class Rule:
         return to_mean, to_log, prior.nu_mean * one, prior.nu_variance * xp.maximum(ratio, one)
 
     def penalty(self, prior: Any, m: Any, v: Any) -> Any:
-        """Twice -ln of the prior, up to a constant, of each factor."""
+        """Return -2 ln of the prior, up to a constant, of each factor."""
         off, v0 = m - prior.mean[:, None], prior.variance[:, None]
         return prior.nu_mean * off**2 / v + prior.nu_variance * (namespace_of(m).log(v) + v0 / v)
 
 
 class BetaPrime(Rule):
-    """`NormalBetaPrime`."""
+    """The rule of `NormalBetaPrime`."""
 
     def pull(self, prior, pull, count, m, v):
         share = 2.0 * v / (v + prior.variance[:, None])
@@ -96,7 +96,7 @@ class BetaPrime(Rule):
 
 
 class Paper(Rule):
-    """`PaperNormalGamma`: the equations of the paper are in raw units."""
+    """The rule of `PaperNormalGamma`: the equations of the paper are in raw units."""
 
     in_units = False
 
@@ -132,5 +132,5 @@ _RULES = {NormalGamma: Rule(), NormalBetaPrime: BetaPrime(), PaperNormalGamma: P
 
 
 def rule_of(prior: Any) -> Rule:
-    """What a prior does."""
+    """Return the rule of a prior."""
     return _RULES[type(prior)]

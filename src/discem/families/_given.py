@@ -1,4 +1,4 @@
-"""What the cells that are there say: of the score of a row, and of the cells that are missing."""
+"""Conditionals of correlated columns given the observed cells of a row."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ._block import Block
 from ._patterns import Grouped, Slab, group
 from ._wishart import definite
 
-FARTHEST = 1e60  # units: squares of squares of what is further out would overflow
+FARTHEST = 1e60  # units: fourth powers of numbers beyond would overflow
 LOG_ROOT = float(0.5 * np.log(2 * np.pi))
 
 
 class Solved(NamedTuple):
-    """What some patterns of cells make of the components."""
+    """Results for some patterns of observed cells, in each component."""
 
     slab: Slab
     inverse: Any  # (P, K, d, d)
@@ -26,24 +26,24 @@ class Solved(NamedTuple):
     log_det: Any  # (P, K)
 
     def of_groups(self, numbers: Any) -> Any:
-        """Numbers of the patterns as those of their groups."""
+        """Expand numbers of patterns to their groups."""
         own = self.slab.own
         same = own.shape[0] == numbers.shape[0]
         return numbers if same else namespace_of(numbers).take(numbers, own, axis=0)
 
 
 def covariances(block: Block) -> Any:
-    """Of the components, in units, the component last; of tied ones there is one."""
+    """Return the covariances of components, in units, component last; tied ones have one."""
     tied = "covariance" not in block.values
     return block.prior.covariance[:, :, None] if tied else block.values["covariance"]
 
 
 def conditionals(block: Block, rows: DenseRows) -> tuple[Any, Any, Any]:
-    """Of rows given the cells that they have: mean and covariance in each component, in raw units.
+    """Return mean and covariance of rows given their observed cells, in raw units.
 
-    Means are (n, K, d), at a cell that is there the cell. Covariances are those of groups of rows,
-    (G, K, d, d), zero for cells that are there; tied components have one. The third says the group
-    of each row, (n,).
+    Means are (n, K, d), with observed cells unchanged. Covariances are per group of rows, (G, K, d,
+    d), zero for observed cells; tied components have one. The third result is the group of each
+    row, (n,).
     """
     batch = group(rows.values, block.fixed["shift"], block.fixed["scale"], FARTHEST)
     xp, scale = namespace_of(block.mass), block.fixed["scale"]
@@ -69,7 +69,7 @@ def conditionals(block: Block, rows: DenseRows) -> tuple[Any, Any, Any]:
 
 
 def log_units(block: Block) -> Any:
-    """What the unit of each column adds to a normalizer, and its share of the constant."""
+    """Return what each column adds to a normalizer: ln of its unit, and a constant."""
     scale = block.fixed["scale"]
     xp = namespace_of(scale)
     varies = xp.isfinite(scale)
@@ -78,7 +78,7 @@ def log_units(block: Block) -> Any:
 
 
 def solve(block: Block, batch: Grouped) -> Iterator[Solved]:
-    """What the patterns of a batch make of the components, some at a time."""
+    """Yield the results for the patterns of a batch, some at a time."""
     d, K = block.values["mean"].shape
     xp, mean = namespace_of(block.mass), block.values["mean"].T[None, :, :, None]
     covariance = xp.moveaxis(covariances(block), -1, 0)
@@ -88,7 +88,7 @@ def solve(block: Block, batch: Grouped) -> Iterator[Solved]:
 
 
 def inverses(covariance: Any, there: Any) -> tuple[Any, Any]:
-    """Inverses of what the cells of each group share, zero elsewhere, and ln of determinants."""
+    """Return inverses of the covariances of observed cells, zero elsewhere, and ln determinants."""
     xp = namespace_of(covariance)
     both = (there[:, :, None] * there[:, None, :])[:, None, :, :]
     one = xp.eye(there.shape[1], dtype=there.dtype, device=there.device)

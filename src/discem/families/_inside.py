@@ -1,4 +1,4 @@
-"""Steps of normal factors that stay inside: how far each may go, and where it lands."""
+"""Steps of normal factors that stay in the domain: their length, and their end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from .._arrays import clipped, may_be_true, namespace_of, within
 from ._block import Step
 
-_COUNT = 1e-50  # the least count that a factor may have
+_COUNT = 1e-50  # the smallest count of a factor
 
 
 class Change(NamedTuple):
@@ -19,11 +19,11 @@ class Change(NamedTuple):
 
 
 def fractions(share: float, n: Any, s: Any, v: Any) -> Any:
-    """The largest f <= 1 such that a step f * (n, s, v) costs no positive quantity above `share`.
+    """Return the largest f <= 1 such that a step f * (n, s, v) keeps what must be positive.
 
-    In units of the factor the step makes the count c = 1 + f n and the variance
-    (c (1 + f v) - f^2 s^2) / c^2. Both are to keep 1 - share of what they were; for the variance
-    this is a quadratic inequality in f, whose first positive root is the bound.
+    In units of the factor the step makes the count c = 1 + f n and the variance (c (1 + f v) - f^2
+    s^2) / c^2. Both must keep a part 1 - share of their values. For the variance this is a
+    quadratic inequality in f, whose first positive root is the bound.
     """
     xp, keep = namespace_of(s), 1.0 - share
     one, none = xp.ones_like(s), xp.zeros_like(s)
@@ -43,7 +43,7 @@ def fractions(share: float, n: Any, s: Any, v: Any) -> Any:
 
 
 def land_inside(step: Step, count: Any, m: Any, v: Any, change: Change) -> tuple:
-    """The new counts, the moves of the means, and the new variances, of which enough is kept."""
+    """Return the new counts, the moves of the means, and the new variances, in the domain."""
     xp, keep = namespace_of(m), 1.0 - step.projection.share
     new = count + change.count
     kept = xp.maximum(new, keep * count)
@@ -56,7 +56,7 @@ def land_inside(step: Step, count: Any, m: Any, v: Any, change: Change) -> tuple
             change.square / (count * v),
         )  # fmt: skip
         f = xp.where(short, f, xp.ones_like(f))
-        stays = short & (f == 0.0)  # a step beyond all bounds has no direction
+        stays = short & (f == 0.0)  # an infinite step has no direction
         new = count + f * change.count
         shift = xp.where(stays, xp.zeros_like(m), f * change.sum / new)
         variance = (count * v + f * change.square) / new - shift * shift
@@ -66,12 +66,12 @@ def land_inside(step: Step, count: Any, m: Any, v: Any, change: Change) -> tuple
 
 
 def land_check(step: Step, count: Any, m: Any, v: Any, change: Change) -> tuple:
-    """The paper's check-step: counts and variances are lifted to rho / n."""
+    """Take the check-step of the paper: counts and variances are lifted to rho / n."""
     xp, floor = namespace_of(m), step.floor
     new = count + change.count
     low = new < floor
     kept = xp.where(low, floor * xp.ones_like(new), new)
-    # lifting N alone moves S/N and V/N, which are about zero
+    # lifting N alone changes S/N and V/N, which are close to zero
     total = count * m + change.sum + m * change.count
     shift = xp.where(low, total / kept - m, change.sum / kept)
     about_zero = count * (v + m * m) + change.square

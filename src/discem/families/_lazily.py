@@ -1,7 +1,7 @@
-"""Averages of blocks whose step changes a part of their arrays only: kept as what they lack.
+"""Averages of blocks whose steps change only a part of their arrays.
 
-A change at weight W is missing from the share W / total of the average. So a step adds it to the
-arrays of `past`, and the scalars that act on whole arrays are summed up by their names.
+A change at weight W is missing from the share W / total of the average. So each step adds it to the
+arrays of `past` (the lag), and scalars that act on whole arrays are summed by name.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ._family import Family
 
 
 class Lazily(Family):
-    """A family whose averages are kept so."""
+    """A family that keeps its averages as lags."""
 
     scalars: ClassVar[tuple[str, ...]]  # that act on all of an array; their sums are "lag_" of each
 

@@ -1,18 +1,18 @@
-"""Columns of levels: categories, and whole numbers of few values."""
+"""Columns of levels: categories, and whole numbers with few values."""
 
 from __future__ import annotations
 
 from ..io.column_kinds import LEVEL, ColumnKind, Found, Sample, common, register_column
 from ._distributions import OfLevels
 
-ROWS_PER_LEVEL = 10  # .. of whole numbers that are levels
+ROWS_PER_LEVEL = 10  # cells per level that whole numbers need to be levels
 
 
 class CategoricalColumn(ColumnKind):
     """Text, categories, and whole numbers of few values with many cells of each.
 
-    A level that has fewer than `rare` cells has no code: identifiers would teach nothing. If less
-    than two levels are left, the column is ignored.
+    A level with fewer than `rare` cells has no code, because identifiers teach nothing. With fewer
+    than two levels left, the column is ignored.
     """
 
     name = "categorical"

@@ -1,4 +1,4 @@
-"""Levels of columns: their indicators, where their shares begin, and how there are more of them."""
+"""Levels of columns: their indicators, where their shares begin, and how to add levels."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ..exceptions import OptionError
 from ..priors import Levels
 from ._block import Block
 
-_PER_LEVEL, _MOST = 2.0, 20.0  # pseudo-observations of a level, and of all levels of a column
-_POINTS = 16  # levels of a column that clusters may be told apart by
+_PER_LEVEL, _MOST = 2.0, 20.0  # pseudo-observations per level, and their maximum per column
+_POINTS = 16  # the most levels of a column used for clustering
 
 
 class LevelCounts(NamedTuple):
-    """What the data say: the weight of each level in each class."""
+    """The weight of each level in each class."""
 
     first: np.ndarray  # (d + 1,) where the levels of each column begin
     counts: np.ndarray  # (L, K)
@@ -44,14 +44,14 @@ def collect(codes: np.ndarray, parts: list, sizes: tuple, n_classes: int) -> Lev
 
 
 def start(name: str, prior: Levels, tally: LevelCounts, total: float, init: str) -> Block:
-    """The initial block, see `Family.start`."""
+    """Return the initial block, see `Family.start`."""
     first, counts = tally
     d, K = len(first) - 1, counts.shape[1]
     column, sizes = np.repeat(np.arange(d), np.diff(first)), np.diff(first)
     nu = strength(prior, sizes)
     if prior.centre is None:
         seen = segment_sum(counts.sum(axis=1), first)
-        # a level that nobody has shown may be shown yet
+        # a level without cells may still occur
         centre = (counts.sum(axis=1) + 1.0 / sizes[column]) / (seen + 1.0)[column]
     else:
         centre = np.asarray(prior.centre, dtype=np.float64)
@@ -71,22 +71,22 @@ def start(name: str, prior: Levels, tally: LevelCounts, total: float, init: str)
 
 
 def strength(prior: Levels, sizes: np.ndarray) -> np.ndarray:
-    """Pseudo-observations of each column."""
+    """Return the pseudo-observations of each column."""
     if prior.nu is None:
         return prior.strength * np.minimum(_PER_LEVEL * sizes, _MOST)
     return np.array(np.broadcast_to(np.asarray(prior.nu, dtype=np.float64), sizes.shape))
 
 
 def widened(block: Block, old: np.ndarray, new: np.ndarray) -> Block:
-    """The block whose columns have `new` levels each, and had `old`."""
+    """Return the block with `new` levels per column, instead of `old`."""
     first = np.cumsum([0, *new], dtype=np.int64)
     column = np.repeat(np.arange(len(new)), new)
-    place = np.arange(first[-1]) - first[:-1][column]  # of a level in its column
+    place = np.arange(first[-1]) - first[:-1][column]  # the index of each level in its column
     fresh = place >= old[column]
     source = np.where(fresh, 0, place + block.fixed["first"][:-1][column])
     rarest = np.minimum.reduceat(block.prior.centre, block.fixed["first"][:-1])
     rarest = np.minimum(rarest, 0.5 / new)
-    left = (1.0 - rarest * (new - old))[column][:, None]  # for the levels that were there
+    left = (1.0 - rarest * (new - old))[column][:, None]  # for the earlier levels
 
     def wide(p: np.ndarray) -> np.ndarray:
         return np.where(fresh[:, None], rarest[column][:, None], p[source] * left)
@@ -101,10 +101,9 @@ def widened(block: Block, old: np.ndarray, new: np.ndarray) -> Block:
 
 
 class Indicators(NamedTuple):
-    """Indicators of levels, (n, L), as sparse rows that hold one 1 for each cell.
+    """Indicators of levels, (n, L), as sparse rows with one 1 per cell.
 
-    Every column has one place more, before its levels, where the 1 of a missing cell is: products
-    pass over it.
+    Each column has an extra place before its levels for the 1 of a missing cell; products skip it.
     """
 
     values: np.ndarray  # (n * d,) ones
@@ -114,7 +113,7 @@ class Indicators(NamedTuple):
 
     @classmethod
     def of(cls, codes: np.ndarray, first: np.ndarray) -> Indicators:
-        """Those of codes, -1 missing; a code beyond the levels of its column is missing, too."""
+        """Return the indicators of codes; -1 and codes beyond the levels are missing."""
         (n, d), sizes, column = codes.shape, np.diff(first), np.arange(len(first) - 1)
         if (codes >= sizes).any() or (codes < -1).any():
             codes = np.where((codes >= 0) & (codes < sizes), codes, np.int32(-1))
@@ -124,29 +123,29 @@ class Indicators(NamedTuple):
         return cls(np.ones(n * d), places.reshape(-1), pointers, levels)
 
     def times(self, table: np.ndarray) -> np.ndarray:
-        """The product with a table, (L, K), as (n, K)."""
+        """Return the product with a table, (L, K), as (n, K)."""
         wide, into = self._room(table), np.zeros((len(self.pointers) - 1, table.shape[1]))
         wide[self.levels] = table
         add_product(into, self.values, self.places, self.pointers, wide)
         return into
 
     def sums(self, numbers: np.ndarray) -> np.ndarray:
-        """The product of the transpose with numbers of the rows, (n, K), as (L, K)."""
+        """Return the product of the transpose with numbers of the rows, (n, K), as (L, K)."""
         into, numbers = self._room(numbers), np.ascontiguousarray(numbers)
         add_transposed(into, self.values, self.places, self.pointers, numbers)
         return into[self.levels]
 
     def dense(self) -> np.ndarray:
-        """The indicators as they are, (n, L)."""
+        """Return the indicators as a dense array, (n, L)."""
         return self.times(np.eye(len(self.levels)))
 
     def _room(self, numbers: np.ndarray) -> np.ndarray:
-        """A row of zeros for each place."""
+        """Return zeros for each place."""
         return np.zeros((self.levels[-1] + 1 if len(self.levels) else 0, numbers.shape[1]))
 
 
 def indicators(codes: np.ndarray, first: np.ndarray, like: Any) -> Any:
-    """Indicators of levels, (n, L), one column after the other."""
+    """Return indicators of levels, (n, L), one column after the other."""
     if isinstance(like, np.ndarray):
         return Indicators.of(codes, first)
     codes, sizes = beside(codes, like), np.diff(first)
@@ -158,7 +157,7 @@ def indicators(codes: np.ndarray, first: np.ndarray, like: Any) -> Any:
 
 
 def points(codes: np.ndarray) -> np.ndarray:
-    """Indicators about their mean: a level is as far from any other as two deviations."""
+    """Return centred indicators, scaled so that two levels are two deviations apart."""
     columns = []
     for column in codes.T:
         counts = np.bincount(column[column >= 0], minlength=1)

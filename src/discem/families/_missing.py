@@ -1,7 +1,7 @@
-"""What each component of a block says of the cells that rows lack, given those that they have.
+"""The distribution of missing cells in each component, given the observed cells.
 
-An answer has `column(j)`, the distribution of one column in each component, and
-`drawn(codes, rng)`, the rows with every missing cell drawn from the given component of the row.
+A result has `column(j)`, the distribution of one column in each component, and `drawn(codes, rng)`,
+the rows with every missing cell drawn from the given component of the row.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ._given import conditionals
 
 
 class Independent(NamedTuple):
-    """Columns of which none says anything of another: parameters do not depend on the row."""
+    """Independent columns: the parameters do not depend on the row."""
 
     block: Block
     cells: np.ndarray  # (n, d)
@@ -26,17 +26,17 @@ class Independent(NamedTuple):
     parameters: list[tuple[np.ndarray, ...]]  # by column, each with an axis of rows in front
 
     def column(self, j: int) -> tuple[np.ndarray, ...]:
-        """The parameters of a column, of shape (1, K) or (1, K, levels)."""
+        """Return the parameters of a column, of shape (1, K) or (1, K, levels)."""
         return self.parameters[j]
 
     def drawn(self, codes: np.ndarray, rng: Any) -> np.ndarray:
-        """The cells, each missing one drawn."""
+        """Return the cells, with each missing one drawn."""
         draws = family_of(self.block).sample(self.block, codes, rng)
         return np.where(self.missing, draws, self.cells)
 
 
 class Correlated(NamedTuple):
-    """Numbers of which each says something of all others."""
+    """Correlated columns of numbers."""
 
     missing: np.ndarray  # (n, d)
     mean: np.ndarray  # (n, K, d)
@@ -44,12 +44,12 @@ class Correlated(NamedTuple):
     group: np.ndarray  # (n,)
 
     def column(self, j: int) -> tuple[np.ndarray, ...]:
-        """Mean and variance of a column, (n, K)."""
+        """Return mean and variance of a column, (n, K)."""
         variance = np.maximum(self.covariance[:, :, j, j], 0.0)[self.group]
         return self.mean[:, :, j], np.broadcast_to(variance, self.mean.shape[:2])
 
     def drawn(self, codes: np.ndarray, rng: Any) -> np.ndarray:
-        """The cells, each missing one drawn."""
+        """Return the cells, with each missing one drawn."""
         own = np.minimum(codes, self.covariance.shape[1] - 1)
         pairs, place = np.unique(np.stack([self.group, own]), axis=1, return_inverse=True)
         root = _root(self.covariance[pairs[0], pairs[1]])[place.ravel()]
@@ -58,28 +58,28 @@ class Correlated(NamedTuple):
 
 
 def independent(block: Block, rows: DenseRows, *parameters: np.ndarray) -> Independent:
-    """The answer of a family whose parameters are (K, d)."""
+    """Return the result of a family whose parameters are (K, d)."""
     cells = np.asarray(rows.values)
     by_column = zip(*(each.T[:, None, :] for each in parameters), strict=True)
     return Independent(block, cells, np.isnan(cells), list(by_column))
 
 
 def of_levels(block: Block, rows: DenseRows, share: np.ndarray) -> Independent:
-    """The answer of levels, whose shares are (L, K), all columns one below the other."""
+    """Return the result for levels, whose shares are (L, K), column after column."""
     cells = np.asarray(rows.values)
     parts = pairwise(block.fixed["first"])
     return Independent(block, cells, cells < 0, [(share[a:b].T[None],) for a, b in parts])
 
 
 def correlated(block: Block, rows: DenseRows) -> Correlated | Independent:
-    """The answer of correlated numbers."""
+    """Return the result for correlated numbers."""
     if not block.has_columns:
         return independent(block, rows)
     return Correlated(np.isnan(rows.values), *map(np.asarray, conditionals(block, rows)))
 
 
 def _root(covariance: np.ndarray) -> np.ndarray:
-    """Roots of covariances that may be flat in some directions, in units of their own."""
+    """Return roots of covariances, which may be singular, in units of their own."""
     deviation = np.sqrt(np.maximum(np.diagonal(covariance, axis1=1, axis2=2), 0.0))
     unit = np.where(deviation > 0.0, deviation, 1.0)
     values, vectors = np.linalg.eigh(covariance / unit[:, :, None] / unit[:, None, :])

@@ -1,4 +1,4 @@
-"""Where normal factors of correlated columns begin: moments of the data, and the prior."""
+"""The start of normal factors of correlated columns: moments of the data, and the prior."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from ..exceptions import OptionError
 from ..priors import NormalWishart
 from . import _units
 
-_SHRUNK = 0.2  # share of the pooled covariance that is its diagonal only
-_RIDGE = 0.02  # of the variance of each column, which is added to the centre of the prior
-_FLATTEST = 1e-3  # of the variance of columns: the least of a covariance of incomplete rows
-_NARROWEST = 0.1  # share of the covariance within classes in that expected within components
+_SHRUNK = 0.2  # the pooled covariance is shrunk this far to its diagonal
+_RIDGE = 0.02  # of the variance of each column, added to the centre of the prior
+_FLATTEST = 1e-3  # of the variance of columns: the smallest eigenvalue allowed with incomplete rows
+_NARROWEST = 0.1  # share of the covariance within classes in the one expected within components
 _WEAKEST = 30.0  # pseudo-observations of the prior, at least
 
 
 class Moments(NamedTuple):
-    """What the data say of each component: of cells seen, and of pairs of them."""
+    """Moments of observed cells, and of pairs of them, in each component."""
 
     mean: np.ndarray  # (d, K)
-    pairs: np.ndarray  # (d, d, K) the weight of rows that have both cells
+    pairs: np.ndarray  # (d, d, K) the weight of rows with both cells
     covariance: np.ndarray  # (d, d, K)
 
     @property
     def by_column(self) -> np.ndarray:
-        """Mean, variance, weight and no kurtosis, (4, d, K), as `_units` takes them."""
+        """Return mean, variance, weight and no kurtosis, (4, d, K), in the form of `_units`."""
         j = np.arange(len(self.mean))
         variance, count = self.covariance[j, j], self.pairs[j, j]
         return np.stack([self.mean, variance, count, np.zeros_like(count)])
 
 
 def collect(values: np.ndarray, parts: list, n_features: int, n_classes: int) -> Moments:
-    """Moments of the cells seen in each class."""
+    """Return the moments of observed cells in each class."""
     d = n_features
     mean, pairs = np.zeros((d, n_classes)), np.zeros((d, d, n_classes))
     covariance = np.zeros((d, d, n_classes))
@@ -56,7 +56,7 @@ def collect(values: np.ndarray, parts: list, n_features: int, n_classes: int) ->
 
 
 def merged(tallies: list[Moments]) -> Moments:
-    """By what is within the parts and between them."""
+    """Merge the moments of parts of the rows."""
     means, pairs, covariances = (np.stack(each) for each in zip(*tallies, strict=True))
     count = np.diagonal(pairs, axis1=1, axis2=2).swapaxes(1, 2)
     share = count / np.maximum(count.sum(axis=0), 1e-300)
@@ -68,13 +68,13 @@ def merged(tallies: list[Moments]) -> Moments:
 
 
 def pooled(tally: Moments) -> np.ndarray:
-    """The covariance within components, all together, in raw units."""
+    """Return the pooled covariance within components, in raw units."""
     share = tally.pairs / np.maximum(tally.pairs.sum(axis=2, keepdims=True), 1e-300)
     return (share * tally.covariance).sum(axis=2)
 
 
 class Begin(NamedTuple):
-    """Where a block begins."""
+    """The parameters at the start."""
 
     mass: np.ndarray  # (1,)
     mean: np.ndarray  # (d, K)
@@ -84,7 +84,7 @@ class Begin(NamedTuple):
 
 
 def start(prior: NormalWishart, tally: Moments, total: float, init: str, stream: bool) -> Begin:
-    """The initial parameters, see `Family.start`; init="pooled" has the prior's covariance."""
+    """Return the initial parameters, see `Family.start`; "pooled": the prior's covariance."""
     K = tally.mean.shape[1]
     shift, scale, within, constant = _units.units_of(tally.by_column)
     prior = _completed(prior, tally, shift, scale, within)
@@ -114,7 +114,7 @@ def start(prior: NormalWishart, tally: Moments, total: float, init: str, stream:
 
 
 def mended(covariance: np.ndarray) -> np.ndarray:
-    """The covariance, none of whose directions is flat, for pairs of cells may contradict."""
+    """Return the covariance made positive definite, as moments of pairs may contradict."""
     deviation = np.sqrt(np.maximum(np.diagonal(covariance), 1e-300))
     unit = deviation * deviation[:, None]
     values, vectors = np.linalg.eigh(covariance / unit)
@@ -123,7 +123,7 @@ def mended(covariance: np.ndarray) -> np.ndarray:
 
 
 def _completed(prior: NormalWishart, tally: Moments, shift, scale, within) -> NormalWishart:
-    """The prior in units, with a centre of the data's own where it has none."""
+    """Return the prior in units, with its centre taken from the data if it has none."""
     d = len(shift)
     mean = _units.column("mean", prior.mean, d, shift, shift, scale)
     given = centre(tally) if prior.covariance is None else prior.covariance
@@ -144,7 +144,7 @@ def _completed(prior: NormalWishart, tally: Moments, shift, scale, within) -> No
 
 
 def centre(tally: Moments) -> np.ndarray:
-    """The covariance within components, shrunk, in raw units: that of the prior."""
+    """Return the shrunk covariance within components, in raw units: the centre of the prior."""
     _, scale, within, constant = _units.units_of(tally.by_column)
     found = np.where(constant, 0.0, pooled(tally) / scale) / scale[:, None]
     variance = np.where(constant, 1.0, np.maximum(np.diagonal(found), within))
@@ -157,17 +157,17 @@ def centre(tally: Moments) -> np.ndarray:
 
 
 def strength_of(d: int, components: float = 1.0) -> float:
-    """Pseudo-observations of a covariance that so many components share."""
+    """Return the pseudo-observations of a covariance that `components` components share."""
     return max(d + 2.0, _WEAKEST) / components
 
 
 def within_components(by_class: Moments, by_component: Moments) -> np.ndarray:
-    """The covariance that components should have: within them, and a little of that of classes."""
+    """Return the expected covariance within components, mixed with a little of the classes'."""
     return _NARROWEST * centre(by_class) + (1.0 - _NARROWEST) * centre(by_component)
 
 
 def check_definite(name: str, covariance: np.ndarray) -> None:
-    """Refuse covariances, the component last, that are none."""
+    """Raise an error unless covariances, component last, are positive definite."""
     first = np.moveaxis(covariance, -1, 0)
     demand((first == first.swapaxes(1, 2)).all(), f"a covariance of {name} is not symmetric")
     try:

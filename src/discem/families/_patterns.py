@@ -1,4 +1,4 @@
-"""Rows grouped by the cells that they have: what depends on these alone is shared by a group."""
+"""Rows grouped by their observed cells: results that only depend on these are shared."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ _AT_ONCE = 1 << 22  # numbers of inverses to keep at a time
 
 
 class Slab(NamedTuple):
-    """Some of the patterns, and the groups of rows that have them."""
+    """Some of the patterns, and their groups of rows."""
 
     patterns: slice
     groups: slice
-    own: Any  # (groups,) which of these patterns each group has
+    own: Any  # (groups,) the pattern of each group
 
 
 class Grouped(NamedTuple):
-    """A batch of rows in groups of one size, each of rows that have the same cells.
+    """A batch of rows in groups of equal size, each of rows with the same observed cells.
 
-    A pattern that many rows have has several groups. The last places of a group may be empty.
+    A pattern with many rows has several groups. The last places of a group may be empty.
     """
 
     cells: Any  # (G, size, d); zero for a missing cell, and in places without a row
-    there: Any  # (P, d) 1 for a cell that the rows of a pattern have, 0 for a missing one
+    there: Any  # (P, d) 1 for an observed cell of the pattern, 0 for a missing one
     first: np.ndarray  # (P + 1,) the first group of each pattern
-    place: Any  # (n,) where each row is, of all G * size places
+    place: Any  # (n,) the place of each row, among all G * size places
     row: Any  # (G * size,) the row of each place; n where there is none
-    base: Any  # (n,) ln h(x): what all components share; None is 0
+    base: Any  # (n,) ln h(x), the same for all components; None is 0
 
     @property
     def pattern(self) -> Any:
-        """The pattern of each group, (G,)."""
+        """Return the pattern of each group, (G,)."""
         sizes = np.diff(self.first)
         return beside(np.repeat(np.arange(len(sizes)), sizes), self.cells)
 
     def slabs(self, size: int) -> list[Slab]:
-        """Some patterns at a time, for each group of which so many numbers are kept."""
+        """Return some patterns at a time, for which `size` numbers per group fit into memory."""
         most, n_patterns, found, start = (
             max(_AT_ONCE // max(size, 1), 1),
             len(self.first) - 1,
@@ -56,19 +56,19 @@ class Grouped(NamedTuple):
         return found
 
     def by_place(self, numbers: Any) -> Any:
-        """Numbers of rows, (n, K), as those of places, (K, G, size); zero where there is no row."""
+        """Arrange numbers of rows, (n, K), by place, (K, G, size); zero without a row."""
         xp, K = namespace_of(numbers), numbers.shape[1]
         nothing = xp.zeros((K, 1), dtype=numbers.dtype, device=numbers.device)
         padded = xp.concat([numbers.T, nothing], axis=1)
         return xp.reshape(xp.take(padded, self.row, axis=1), (K, *self.cells.shape[:2]))
 
     def by_row(self, numbers: Any) -> Any:
-        """Numbers of places, (K, G, size), as those of rows, (n, K)."""
+        """Arrange numbers of places, (K, G, size), by row, (n, K)."""
         xp, K = namespace_of(numbers), numbers.shape[0]
         return xp.take(xp.reshape(numbers, (K, self.row.shape[0])), self.place, axis=1).T
 
     def by_pattern(self, numbers: Any, slab: Slab) -> Any:
-        """Numbers of the groups of a slab, the first axis, added up by pattern."""
+        """Sum numbers of the groups of a slab, on the first axis, by pattern."""
         if slab.groups.stop - slab.groups.start == slab.patterns.stop - slab.patterns.start:
             return numbers
         first = self.first[slab.patterns.start : slab.patterns.stop + 1] - slab.groups.start
@@ -76,7 +76,7 @@ class Grouped(NamedTuple):
 
 
 def group(values: Any, shift: Any, scale: Any, farthest: float, base: Any = None) -> Grouped:
-    """Group the rows of a table in units of its columns; a column without a scale is not there."""
+    """Group the rows of a table in units of its columns; columns without a scale are left out."""
     xp = namespace_of(shift)
     missing = namespace_of(values).isnan(values)
     there, first, place, row = _arrange(here(missing))
@@ -96,7 +96,7 @@ def group(values: Any, shift: Any, scale: Any, farthest: float, base: Any = None
 
 
 def _arrange(missing: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The cells and the first group of each pattern, the place of each row, the row of each."""
+    """Return the cells and first group of each pattern, the place of each row, and the inverse."""
     n = len(missing)
     if not missing.any():
         there = np.ones((1, missing.shape[1]), dtype=bool)

@@ -1,8 +1,8 @@
-"""Rows of correlated columns, with the squares of their cells at hand.
+"""Rows of correlated columns, with the products of their cells.
 
-Where columns are few beside components, the products of pairs of cells are worked out once, as if
-they were columns: then the scores of all components are one product of matrices, and so are their
-sums. Where columns are many, they are worked out for each component.
+With few columns, the products of pairs of cells are computed once, like further columns. The scores
+of all components are then one matrix product, and so are the sums. With many columns, products are
+computed for each component.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from ._block import Block
 from ._given import Solved, solve
 from ._patterns import Grouped, Slab
 
-_WIDE = 8  # columns for each component, from which pairs of them are too many
+_WIDE = 8  # columns per component from which their pairs are too many
 
 
 class Squared(NamedTuple):
-    """A batch of rows in groups that have the same cells."""
+    """A batch of rows in groups with the same observed cells."""
 
     rows: Grouped
-    pairs: Any  # (G, d (d + 1) / 2, size) products of pairs of cells; None where they are too many
-    memo: list[Any]  # what was last worked out of it, and of which state
+    pairs: Any  # (G, d (d + 1) / 2, size) products of pairs of cells; None if they are too many
+    memo: list[Any]  # the last results, and the state they belong to
 
     def solved(self, block: Block) -> Any:
-        """See `solve`; what is worked out at once is kept for the next one who asks."""
+        """Return the results of `solve`; a single slab is cached for the next call."""
         if self.memo and self.memo[0] is block.values:
             return self.memo[1]
         d, K = block.values["mean"].shape
@@ -39,7 +39,7 @@ class Squared(NamedTuple):
         return self.memo[1]
 
     def forms(self, inverse: Any, some: slice) -> Any:
-        """Squared lengths x' J x of rows, (G, K, size), for the J of each group."""
+        """Return squared lengths x' J x of rows, (G, K, size), for the J of each group."""
         xp = namespace_of(inverse)
         if self.pairs is None:
             cells = self.rows.cells[some, ...][:, None, :, :]
@@ -52,7 +52,7 @@ class Squared(NamedTuple):
         return (taken * beside(twice, inverse)) @ self.pairs[some, ...]
 
     def sums(self, W: Any, slab: Slab) -> tuple[Any, Any, Any]:
-        """Weights, cells and products of cells of the rows of each pattern, weighed and added."""
+        """Return weighted sums of 1, cells and products of cells, for each pattern."""
         xp, rows, cells = namespace_of(W), self.rows, self.rows.cells[slab.groups, ...]
         d = cells.shape[-1]
         first = W @ cells
@@ -69,7 +69,7 @@ class Squared(NamedTuple):
 
 
 def squared(rows: Grouped, n_components: int) -> Squared:
-    """The rows, and the products of pairs of cells where they are of use."""
+    """Return the rows, with the products of pairs of cells if these pay off."""
     xp, d = namespace_of(rows.cells), rows.cells.shape[-1]
     if d > _WIDE * n_components:
         return Squared(rows, None, [])
@@ -81,7 +81,7 @@ def squared(rows: Grouped, n_components: int) -> Squared:
 
 
 def distances(block: Block, batch: Squared, solved: Solved) -> Any:
-    """(x - m)' J (x - m) of the rows of some patterns, (G, K, size)."""
+    """Return (x - m)' J (x - m) of the rows of some patterns, (G, K, size)."""
     xp, slab, mean = namespace_of(block.mass), solved.slab, block.values["mean"].T
     offset = xp.sum(solved.slope * mean, axis=-1)
     cells = xp.matrix_transpose(batch.rows.cells[slab.groups, ...])
@@ -92,7 +92,7 @@ def distances(block: Block, batch: Squared, solved: Solved) -> Any:
 
 @cache
 def _places(d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of pairs of columns: their place in a matrix, how often they are there, and the way back."""
+    """Return, for pairs of columns, their index in a matrix, multiplicity, and the inverse."""
     one, other = np.tril_indices(d)
     back = np.empty((d, d), dtype=np.int64)
     back[one, other] = back[other, one] = np.arange(len(one))

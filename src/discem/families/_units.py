@@ -1,4 +1,4 @@
-"""Where Gaussian factors begin: moments of the data, the units of columns, the prior in them."""
+"""The start of Gaussian factors: moments of the data, units of columns, and the prior."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ..priors import NormalGamma
 from ._block import Block
 from ._gaussian_priors import rule_of
 
-_NARROWEST = 0.1  # of the variance within classes: the least that the prior expects in components
-_FAINT = 1e-150  # squares of what is below vanish
-_FAR_OUT = 3.0  # deviations; what is further out should not be a cluster of its own
-_AT_ONCE = 1 << 20  # cells to work on at a time
-_SLOWEST = 2.0**20  # by how much steps of a column may be shortened that is far from normal
+_NARROWEST = 0.1  # of the variance within classes: the least variance expected in components
+_FAINT = 1e-150  # squares of smaller numbers underflow
+_FAR_OUT = 3.0  # deviations; points further out should not form a cluster
+_AT_ONCE = 1 << 20  # cells processed at a time
+_SLOWEST = 2.0**20  # the most by which the steps of a column far from normal are shortened
 
 
 def collect(values: np.ndarray, parts: list, n_features: int, n_classes: int) -> np.ndarray:
-    """Mean, variance, weight and kurtosis of cells seen, by column and class: (4, d, K)."""
+    """Return mean, variance, weight and kurtosis of observed cells: (4, d, K)."""
     moments = np.zeros((4, n_features, n_classes))
     for codes, weights in parts:
         order = np.argsort(codes, kind="stable")
@@ -35,7 +35,7 @@ def collect(values: np.ndarray, parts: list, n_features: int, n_classes: int) ->
 
 
 def _moments(cells: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Mean, variance, weight and kurtosis of columns."""
+    """Return mean, variance, weight and kurtosis of columns."""
     there = (~np.isnan(cells)).astype(np.float64)
     cells, seen = filled(cells, there), weight * there
     count = seen.sum(axis=0)
@@ -48,7 +48,7 @@ def _moments(cells: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, ...]:
 
 
 def merged(tallies: list[np.ndarray]) -> np.ndarray:
-    """By what is within the parts and between them; of kurtosis, as if none were skewed."""
+    """Merge the moments of parts of the rows; kurtosis as if no part was skewed."""
     means, variances, counts, kurtoses = np.stack(tallies, axis=1)
     count = counts.sum(axis=0)
     share = counts / np.maximum(count, 1e-300)
@@ -64,15 +64,15 @@ def merged(tallies: list[np.ndarray]) -> np.ndarray:
 def start(name: str, prior: Any, tally: np.ndarray, total: float, init: str, stream: bool) -> Block:
     """The initial block, see `Family.start`.
 
-    Where the prior is in the data's units, a column that never varies has none: it says nothing of
-    the class, and is left out by giving it NaN for a scale, unless more of a stream may yet come.
+    If the prior is in the data's units, a constant column has no unit. It tells nothing about the
+    class, so its scale is NaN, which excludes it (unless more rows of a stream may come).
 
-    Discriminative training may begin with the variances of the data, or with that of the prior in
-    every class: a flag that a class has never shown has next to none, and is the surest of signs
-    until it is shown. And natural gradients measure a step by how much x^2 varies in a Gaussian. In
-    a rare flag, or where tails are heavy, it varies more, and the step that suits the other columns
-    would overshoot: such a column is given more mass, so that its steps are shorter. Not so in
-    components of mixtures, which take on the shape of a column themselves.
+    Discriminative training may start with the variances of the data, or with the prior's variance
+    in every class. The second start helps if a flag is constant in a class: its variance there is
+    almost zero, which makes the first other value decisive. Natural gradients scale a step by the
+    variance of x^2 in a Gaussian. For a rare flag, or heavy tails, x^2 varies more, and the usual
+    step would overshoot. Such a column gets more mass, which shortens its steps. Components of
+    mixtures adapt to the shape of a column, and need no extra mass.
     """
     _, d, K = tally.shape
     rule = rule_of(prior)
@@ -112,7 +112,7 @@ def start(name: str, prior: Any, tally: np.ndarray, total: float, init: str, str
 
 
 def points(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Columns in units of their deviation; what is missing is in the middle."""
+    """Return columns in units of their deviation; missing cells are 0."""
     seen = ~np.isnan(values)
     weight = np.where(seen, weights[:, None], 0.0)
     weight /= np.maximum(weight.sum(axis=0), 1e-300)
@@ -123,18 +123,18 @@ def points(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def within_components(by_class: np.ndarray, by_component: np.ndarray) -> np.ndarray:
-    """The variance that components should have: that within them, but not much less than usual."""
+    """Return the variance expected in components: that within them, with a lower bound."""
     return np.maximum(_NARROWEST * _within(by_class), _within(by_component))
 
 
 def _within(tally: np.ndarray) -> np.ndarray:
-    """The pooled variance of each feature within the classes, in raw units, never zero."""
+    """Return the pooled variance of each feature within the classes, in raw units, above zero."""
     _, scale, within, _ = units_of(tally)
     return within * scale**2
 
 
 def units_of(tally: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Overall mean and deviation, within-class variance in units of it, and what is constant."""
+    """Return overall mean and deviation, within-class variance in units, and constant columns."""
     mean, variance, count, _ = tally
     share = count / np.maximum(count.sum(axis=1, keepdims=True), 1e-300)
     shift = (share * mean).sum(axis=1)
@@ -142,20 +142,20 @@ def units_of(tally: np.ndarray) -> tuple[np.ndarray, ...]:
     within = (share * variance).sum(axis=1)
     between = (share * (mean - shift[:, None]) ** 2).sum(axis=1)
     scale = np.sqrt(within + between)
-    # but for rounding; and squares that vanish say nothing of how much it varies
+    # up to rounding; squares that underflow tell nothing about the variance
     constant = (scale <= 1e-14 * size) | (scale <= _FAINT)
     scale = np.where(constant, np.where(size > _FAINT, size, 1.0), scale)
-    # no narrower than n rows can tell, of which the next might be the first to be different
+    # no smaller than n rows can show: the next row might be the first to differ
     least = np.maximum(1.0 / (count.sum(axis=1) + 2.0), 1e-6)
     within = np.where(constant, 1.0, np.maximum(within / scale**2, least))
     return shift, scale, within, constant
 
 
 def _excess(tally: np.ndarray, variance: np.ndarray) -> np.ndarray:
-    """How much more the statistics of each feature vary than in Gaussians of these variances.
+    """Return how much more the statistics of each feature vary than in a Gaussian.
 
     (E z^2 + E (z^2 - 1)^2 / 2) / 2 is 1 for a normal z. It is rounded down to a power of two, so
-    that columns that are about normal stay alike.
+    that all columns close to normal get the same value.
     """
     _, within, count, kurtosis = tally
     share = count / np.maximum(count.sum(axis=1, keepdims=True), 1e-300)
@@ -165,7 +165,7 @@ def _excess(tally: np.ndarray, variance: np.ndarray) -> np.ndarray:
 
 
 def column(name, given, d, default, shift=0.0, scale=1.0):
-    """One number per column, in units, from a number, an array or the data's own default."""
+    """Return one number per column, in units, from a number, an array or the default."""
     if given is None:
         return (default - shift) / scale
     try:

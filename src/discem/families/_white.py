@@ -1,7 +1,7 @@
-"""Free coordinates of a mean and a covariance, and what the prior costs there.
+"""Free coordinates of a mean and a covariance, and the penalty of the prior there.
 
-They are those of a covariance in white units, in which the prior's is the identity: the mean, and a
-lower triangle C with ``S = L C C' L'``, the logarithm of its diagonal. The Fisher information is
+They are in white units, in which the covariance of the prior is the identity: the mean, and a lower
+triangle C with ``S = L C C' L'`` and the logarithm of its diagonal. The Fisher information is
 nearly diagonal there.
 """
 
@@ -15,7 +15,7 @@ from ._wishart import first, last, rooted, symmetric
 
 
 def free(block: Block) -> dict[str, Any]:
-    """The values in white units."""
+    """Return the values in white units."""
     xp, white = namespace_of(block.mass), rooted(block.prior.covariance)
     one = _one(block)
     C = _triangles(block, white)
@@ -25,7 +25,7 @@ def free(block: Block) -> dict[str, Any]:
 
 
 def values_of(block: Block, free: dict[str, Any]) -> dict[str, Any]:
-    """The values at some free coordinates."""
+    """Return the values at the given free coordinates."""
     xp, one, white = namespace_of(block.mass), _one(block), rooted(block.prior.covariance)
     logs = first(free["covariance"])
     C = xp.tril(logs * (1.0 - one)) + xp.exp(xp.sum(logs * one, axis=-1))[:, :, None] * one
@@ -37,7 +37,7 @@ def values_of(block: Block, free: dict[str, Any]) -> dict[str, Any]:
 
 
 def slope(block: Block, found: Any, counts: Any, n: float) -> tuple[dict, dict]:
-    """Gradient of the objective in free coordinates, and its metric, see `Family.slope`."""
+    """Return the gradient of the objective and its metric, see `Family.slope`."""
     xp, one, white = namespace_of(block.mass), _one(block), rooted(block.prior.covariance)
     (sums, products, _), prior = found, block.prior
     C = _triangles(block, white)
@@ -56,7 +56,7 @@ def slope(block: Block, found: Any, counts: Any, n: float) -> tuple[dict, dict]:
 
 
 def _metric(block: Block, back: Any, diagonal: Any, counts: Any, n: float) -> dict[str, Any]:
-    """The diagonal of the Fisher information, and of the curvature of the prior."""
+    """Return the diagonal of the Fisher information plus the curvature of the prior."""
     xp, one, prior = namespace_of(back), _one(block), block.prior
     size = xp.sum(back * back, axis=-2)  # (K, d) diagonal of the precision
     of_mean = (counts[0, :] + prior.nu_mean / n)[:, None] * size
@@ -67,7 +67,7 @@ def _metric(block: Block, back: Any, diagonal: Any, counts: Any, n: float) -> di
 
 
 def reach(block: Block, step: dict[str, Any]) -> dict[str, Any]:
-    """How far a step goes: in deviations of the factor, and logarithms of its own."""
+    """Return the length of a step: in deviations of the factor, and logarithms."""
     xp, one, white = namespace_of(block.mass), _one(block), rooted(block.prior.covariance)
     back = xp.linalg.inv(_triangles(block, white))
     size = xp.sqrt(xp.sum(back * back, axis=-2))
@@ -77,7 +77,7 @@ def reach(block: Block, step: dict[str, Any]) -> dict[str, Any]:
 
 
 def penalty(block: Block) -> float:
-    """-ln of the prior, up to a constant."""
+    """Return -ln of the prior, up to a constant."""
     xp, one, prior = namespace_of(block.mass), _one(block), block.prior
     root = rooted(first(block.values["covariance"]))
     back = xp.linalg.inv(root)
@@ -97,5 +97,5 @@ def _one(block: Block) -> Any:
 
 
 def _triangles(block: Block, white: Any) -> Any:
-    """C of every component."""
+    """Return C of every component."""
     return namespace_of(white).linalg.inv(white) @ rooted(first(block.values["covariance"]))

@@ -1,4 +1,4 @@
-"""What moves a mean and a covariance: steps that stay inside."""
+"""Steps of a mean and a covariance that stay in the domain."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from .._arrays import clipped, count_true, namespace_of, within
 from ._block import Block, Step
 from ._inside import fractions
 
-WIDE = 1e75  # the furthest mean that a factor may have
-_COUNT = 1e-50  # .. and the least count
-_MOST = 1e8  # times that a covariance may grow at once: of more, rounding would lose the rest
-_FAR = 1e150  # steps beyond have no direction
+WIDE = 1e75  # the largest mean of a factor
+_COUNT = 1e-50  # the smallest count
+_MOST = 1e8  # the most by which a covariance grows in one step; beyond, rounding loses digits
+_FAR = 1e150  # longer steps have no direction
 _RIDGES = (0.0, 1e-12, 1e-9, 1e-6, 1e-3, 1.0)  # shares of variances, against rounding
-_LEAST = 1e-290  # .. and a variance that is a number
+_LEAST = 1e-290  # the smallest variance
 
 
 def first(array: Any) -> Any:
-    """The axis of components first."""
+    """Move the axis of components to the front."""
     return namespace_of(array).moveaxis(array, -1, 0)
 
 
 def last(array: Any) -> Any:
-    """The axis of components last, in one piece."""
+    """Move the axis of components to the end, in contiguous memory."""
     moved = namespace_of(array).moveaxis(array, 0, -1)
     return np.ascontiguousarray(moved) if isinstance(moved, np.ndarray) else moved
 
 
 def symmetric(matrices: Any) -> Any:
-    """Matrices, without what rounding has made of them."""
+    """Return the matrices without rounding errors of their symmetry."""
     return 0.5 * (matrices + namespace_of(matrices).matrix_transpose(matrices))
 
 
 def definite(covariance: Any) -> tuple[Any, Any]:
-    """Covariances, which may be singular by rounding, with as much of a ridge as they need.
+    """Return covariances made positive definite with the smallest ridge that is enough.
 
-    Returns lower triangles whose squares they are, too.
+    Also return their Cholesky factors.
     """
     xp = namespace_of(covariance)
     one = xp.eye(covariance.shape[-1], dtype=covariance.dtype, device=covariance.device)
@@ -55,17 +55,17 @@ def definite(covariance: Any) -> tuple[Any, Any]:
 
 
 def rooted(covariance: Any) -> Any:
-    """Lower triangles whose squares are covariances, which may be singular by rounding."""
+    """Return Cholesky factors of covariances, which may be singular by rounding."""
     return definite(covariance)[1]
 
 
 def moved(block: Block, found: Any, step: Step, landed: Any) -> tuple[Block, int]:
-    """The block after ``mu + sums - decay mu + pull (alpha - nu mu)``, inside its domain."""
+    """Return the block after ``mu + sums - decay mu + pull (alpha - nu mu)``, in its domain."""
     (sums, products, seen), mean = found, block.values["mean"]
     xp, S = namespace_of(mean), first(block.values["covariance"])
     count, lost = step.counts(block.mass)[0, :], step.decay / step.slowness
     N, prior = count[:, None, None], block.prior
-    half = 0.5 * count  # a prior stronger than all the data may come half-way, not beyond
+    half = 0.5 * count  # a prior that outweighs the data moves a factor half-way at most
     to_mean = xp.clip(step.pull * prior.nu_mean * xp.ones_like(half), None, half)
     to_covariance = xp.clip(step.pull * prior.nu_covariance * xp.ones_like(half), None, half)
     off = (prior.mean[:, None] - mean).T
@@ -79,7 +79,7 @@ def moved(block: Block, found: Any, step: Step, landed: Any) -> tuple[Block, int
         "mean": clipped(mean + shift.T, -WIDE, WIDE),
         "covariance": last(definite(symmetric(S))[0]),
     }
-    # the mass lacks what steps were shortened by
+    # steps that were shortened add less mass
     missed = xp.where(short, new - count - to_count, xp.zeros_like(count))
     mass = step.mass(block.mass, seen, missed[None, :])
     return block._replace(mass=mass, values=values), count_true(short)
@@ -88,7 +88,7 @@ def moved(block: Block, found: Any, step: Step, landed: Any) -> tuple[Block, int
 def land_inside(
     step: Step, count: Any, S: Any, to_count: Any, to_sum: Any, to_square: Any
 ) -> tuple:
-    """New counts, moves of means and covariances, of whose every direction enough is kept."""
+    """Return counts, moves of means and covariances, keeping enough in every direction."""
     xp, share = namespace_of(S), step.projection.share
     root = rooted(S)
     n, s, v = _white(root, count, to_count, to_sum, to_square)
@@ -100,7 +100,7 @@ def land_inside(
     short = ~_keeps(share, n, size, lowest) | (grown > _MOST)
     f = xp.where(short, fractions(share, n, size, lowest), xp.ones_like(n))
     f = xp.minimum(f, _MOST / xp.clip(grown, _MOST, None))
-    stays = short & (f == 0.0)  # a step beyond all bounds has no direction
+    stays = short & (f == 0.0)  # an infinite step has no direction
     new = count + f * to_count
     shift = (f / new)[:, None] * to_sum
     moves = (f / new)[:, None, None] * (to_square - to_count[:, None, None] * S)
@@ -112,7 +112,7 @@ def land_inside(
 
 
 def _white(root: Any, count: Any, to_count: Any, to_sum: Any, to_square: Any) -> tuple:
-    """A step in units of the factor; numbers beyond all bounds are as large as they may be."""
+    """Return a step in units of the factor, with infinite numbers made finite."""
     xp = namespace_of(root)
     back = xp.linalg.inv(root)
     s = (back @ to_sum[:, :, None])[:, :, 0] / count[:, None]
@@ -126,13 +126,13 @@ def _white(root: Any, count: Any, to_count: Any, to_sum: Any, to_square: Any) ->
 
 
 def _keeps(share: float, n: Any, s: Any, v: Any) -> Any:
-    """Whether a whole step keeps enough of the count, and of a variance that changes by v."""
+    """Return whether a whole step keeps enough of the count and of the variance."""
     keep, c = 1.0 - share, 1.0 + n
     return (c >= keep) & (c * (1.0 + v) - s * s >= keep * c * c)
 
 
 def land_check(step: Step, count: Any, S: Any, to_count: Any, to_sum: Any, to_square: Any) -> tuple:
-    """The paper's check-step: counts and eigenvalues are lifted to rho / n."""
+    """Take the check-step of the paper: counts and eigenvalues are lifted to rho / n."""
     xp, floor = namespace_of(S), step.floor
     new = count + to_count
     low = new < floor

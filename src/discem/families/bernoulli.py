@@ -1,4 +1,4 @@
-"""The Bernoulli family: flags, which are levels of which there are never more than two."""
+"""The Bernoulli family: flags, which are levels with at most two values."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class BernoulliColumn(CategoricalColumn):
         return None
 
     def levels_of(self, sample):
-        if sample.counts.keys() <= {0, 1}:  # one of them may be still to come
+        if sample.counts.keys() <= {0, 1}:  # the other value may still occur
             return [False, True] if sample.kind == "bool" else [0, 1]
         levels = sorted(sample.counts)
         if len(levels) != 2:

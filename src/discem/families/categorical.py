@@ -1,7 +1,7 @@
-"""The categorical family: one factor per column and component, with missing cells and open levels.
+"""The categorical family: one factor per column and component, with missing cells.
 
-Statistics of a cell are the indicators of its levels; their expectations are held as a mass of the
-column and shares p(level | component).
+The statistics of a cell are the indicators of its levels. Their expectations are stored as the mass
+of the column and the shares p(level | component). New levels may be added.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from ._block import Accepts, Block, Schema, Statistics
 from ._family import FAMILIES, Family, register
 from ._missing import of_levels
 
-_LEAST = 1e-250  # the smallest share that a step may leave
+_LEAST = 1e-250  # the smallest share after a step
 _VERY_MANY = 100_000  # shares: a step should not touch all of them, see `levels`
 
 
 class CategoricalFamily(Family):
-    """Levels, given by number, in no order; the number of levels of a column may grow.
+    """Unordered levels, given by number; columns may get new levels.
 
-    The number of features is that of the columns, or a tuple of the numbers of their levels.
+    The number of features is the number of columns, or a tuple of their numbers of levels.
     """
 
     name = "categorical"
     priors = (Levels,)
     accepts = Accepts(missing=True, negative=False)
     positive = frozenset({"share"})
-    levels: ClassVar[int | None] = None  # of every column; None is as many as there are
+    levels: ClassVar[int | None] = None  # levels of every column; None: as many as there are
 
     # --- the three things a model asks for --------------------------------------------------------
 
@@ -54,7 +54,7 @@ class CategoricalFamily(Family):
         return Statistics(hot, None, None)
 
     def table(self, block):
-        """Theta = ln p, whose log-normalizer is 0."""
+        """Return theta = ln p, whose log-normalizer is 0."""
         p = block.values["share"]
         return namespace_of(p).log(p), None
 
@@ -62,7 +62,7 @@ class CategoricalFamily(Family):
         return self._times(batch.values, self.table(block)[0])
 
     def _times(self, hot, table):
-        """Indicators times a table of levels; the numbers of a class side by side in memory."""
+        """Return indicators times a table of levels; the numbers of a class are contiguous."""
         if isinstance(hot, _levels.Indicators):
             return np.asfortranarray(hot.times(table))
         return (table.T @ hot.T).T
@@ -74,20 +74,20 @@ class CategoricalFamily(Family):
         return sums, segment_sum(sums, block.fixed["first"])
 
     def leverage(self, block, batch, weights, step, least=0.0):
-        """D a_k / d r_k = (1 / p - 1) / N of each level that is seen."""
+        """Return d a_k / d r_k = (1 / p - 1) / N of each observed level."""
         mass = self._of_levels(block, block.mass)[:, None]
         effect = (1.0 / block.values["share"] - 1.0) / (mass * step.shares * step.slowness)
         return self._times(batch.values, effect)
 
     def moved(self, block, found, step):
-        """A whole column of a component is shortened if one of its levels would lose too much."""
+        """Shorten the step of a whole column of a component if one of its levels loses too much."""
         (sums, seen), p, first = found, block.values["share"], block.fixed["first"]
         prior, xp, projection = block.prior, namespace_of(p), step.projection
         count = step.counts(block.mass)
         change = seen - step.decay / step.slowness * count
         new_count, short = projection.positive(count, change, step.floor)
         pull = step.pull * prior.nu[:, None] * xp.ones_like(count)
-        to_prior = xp.minimum(pull, 0.5 * count)  # half-way at most
+        to_prior = xp.minimum(pull, 0.5 * count)  # at most half-way
         centre = prior.centre[:, None]
         gain = sums + self._of_levels(block, to_prior) * centre
         total, new = self._of_levels(block, seen + to_prior), self._of_levels(block, new_count)
@@ -107,7 +107,7 @@ class CategoricalFamily(Family):
         return float(namespace_of(block.mass).max(block.prior.nu)) if block.mass.shape[0] else 0.0
 
     def _of_levels(self, block: Block, numbers):
-        """One number for each column, repeated for each of its levels."""
+        """Repeat one number per column for each of its levels."""
         xp = namespace_of(numbers)
         return xp.take(numbers, beside(block.fixed["column"], numbers), axis=0)
 
@@ -149,7 +149,7 @@ class CategoricalFamily(Family):
     # --- the start --------------------------------------------------------------------------------
 
     def sizes(self, n_features) -> tuple:
-        """The number of levels of each column; None where it is not known."""
+        """Return the number of levels of each column; None if unknown."""
         return n_features if isinstance(n_features, tuple) else (self.levels,) * n_features
 
     def collect(self, rows, parts, n_features, n_classes):
@@ -196,7 +196,7 @@ class CategoricalFamily(Family):
         return self._of_levels(block, numbers)
 
     def with_features(self, block, n_features):
-        """More levels, each as rare as the rarest that there is of its column."""
+        """Add levels, each as rare as the rarest level of its column."""
         old, new = np.diff(block.fixed["first"]), np.array(self.sizes(n_features), dtype=np.int64)
         if len(old) != len(new) or (new < old).any():
             raise InputError(f"the family {self.name!r} does not take new columns")

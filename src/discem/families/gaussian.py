@@ -1,9 +1,9 @@
 """The Gaussian family: one factor per column and component, with missing cells.
 
-Statistics of x are (1, x, x^2); their expectations (N, S, V) are held as a mean S/N and a variance
-V/N - (S/N)^2, in units of the column (a shift and a scale), because moments do not lose digits to
-cancellation where sums of squares do. The count N of a factor is the share of its component in the
-mass of its column: the expected number of observed cells, one where every row has one.
+The statistics of x are (1, x, x^2). Their expectations (N, S, V) are stored as a mean S/N and a
+variance V/N - (S/N)^2, in units of the column (a shift and a scale), because sums of squares would
+lose digits to cancellation. The count N of a factor is the share of its component in the mass of
+its column, the expected number of observed cells: one if every row has a cell.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from ._gaussian_priors import rule_of
 from ._inside import Change, land_check, land_inside
 from ._missing import independent
 
-_FARTHEST = 1e60  # units: squares of squares of what is further out would overflow
-_WIDE, _NARROW = 1e75, 1e-290  # the widest mean and the smallest variance that a factor may have
-_REMOTE = 1e50  # deviations whose fourth powers are numbers
+_FARTHEST = 1e60  # units: fourth powers of numbers beyond would overflow
+_WIDE, _NARROW = 1e75, 1e-290  # the largest mean and the smallest variance of a factor
+_REMOTE = 1e50  # deviations whose fourth powers do not overflow
 _LOG_ROOT = float(0.5 * np.log(2 * np.pi))
 
 
 class GaussianFamily(Family):
-    """Numbers, normally distributed in each component."""
+    """Numbers with a normal distribution in each component."""
 
     name = "gaussian"
     priors = (NormalGamma, NormalBetaPrime, PaperNormalGamma)
@@ -47,7 +47,7 @@ class GaussianFamily(Family):
     def read(self, block, rows: DenseRows):
         shift, scale = block.fixed["shift"], block.fixed["scale"]
         xp = namespace_of(shift)
-        varies = xp.isfinite(scale)  # a column that never varies says nothing
+        varies = xp.isfinite(scale)  # a constant column has no effect
         factor = xp.where(varies, 1.0 / scale, xp.zeros_like(scale))
         units = (beside(rows.values, shift) - shift) * factor
         units, seen = seen_of(units)
@@ -56,7 +56,7 @@ class GaussianFamily(Family):
         return Statistics(xp.concat([units, units * units], axis=1), seen, base)
 
     def table(self, block):
-        """Theta = (m / v, -1 / 2v), and A = m^2 / 2v + ln(2 pi v) / 2 in the units of the data."""
+        """Return theta = (m / v, -1 / 2v), and A = m^2 / 2v + ln(2 pi v) / 2 in data units."""
         m, v, scale = block.values["mean"], block.values["variance"], block.fixed["scale"]
         xp = namespace_of(v)
         varies = xp.isfinite(scale)
@@ -67,11 +67,11 @@ class GaussianFamily(Family):
         return xp.concat([slope, -0.5 / v], axis=0), normalizer
 
     def leverage(self, block, batch, weights, step, least=0.0):
-        """D a_k / d r_k = s(x)' I(mu)^-1 s(x), of a mean and of a variance: (1 + z^4) / 2N."""
+        """Return s(x)' I(mu)^-1 s(x), for a mean and a variance: (1 + z^4) / 2N."""
         m, v = block.values["mean"], block.values["variance"]
         xp, d = namespace_of(m), m.shape[0]
         each = 0.5 / step.counts(block.mass)
-        # (K, n, d): the columns side by side in memory, whose sum is a product
+        # (K, n, d): columns are contiguous, so that their sum is a product
         off = batch.values[None, :, :d] - m.T[:, None, :]
         z = clipped(off * (1.0 / xp.sqrt(v)).T[:, None, :], -_REMOTE, _REMOTE)
         z = z * z
@@ -98,7 +98,7 @@ class GaussianFamily(Family):
             "mean": clipped(m + shift, -_WIDE, _WIDE),
             "variance": clipped(variance, _NARROW, _WIDE * _WIDE),
         }
-        # the mass lacks what steps were shortened by
+        # steps that were shortened add less mass
         missed = xp.where(short, new_count - count - change.count, xp.zeros_like(count))
         mass = step.mass(block.mass, seen + to_count, missed)
         return block._replace(mass=mass, values=values), count_true(short)
@@ -148,7 +148,7 @@ class GaussianFamily(Family):
         return _units.start(self.name, prior, tally, total, init, stream)
 
     def perturbed(self, block, components, rng):
-        """Means move about, by a deviation of theirs or so."""
+        """Move means by about one deviation of their own."""
         values = {name: array.copy() for name, array in block.values.items()}
         off = rng.normal(size=(len(values["mean"]), len(components)))
         values["mean"][:, components] += off * np.sqrt(values["variance"][:, components])
@@ -216,7 +216,7 @@ class GaussianFamily(Family):
 
     def slopes(self, block):
         m, v = moments(block)
-        varies = v > 0  # a constant column takes no part
+        varies = v > 0  # constant columns are left out
         v = np.where(varies, v, 1.0)
         offset = np.where(varies, 0.5 * (m * m / v + np.log(v)) + _LOG_ROOT, 0.0)
         slope, curve = np.where(varies, m / v, 0.0), np.where(varies, -0.5 / v, 0.0)
@@ -236,14 +236,14 @@ class GaussianFamily(Family):
 
 
 def moments(block: Block) -> tuple[np.ndarray, np.ndarray]:
-    """Means and variances in raw units, as (component, column); 0 variance where none varies."""
+    """Return means and variances in raw units, (component, column); 0 for constant columns."""
     shift, scale = block.fixed["shift"], np.nan_to_num(block.fixed["scale"])
     mean, variance = block.values["mean"].T, block.values["variance"].T
     return shift + scale * mean, variance * scale**2
 
 
 class GaussianColumn(ColumnKind):
-    """Numbers that no other kind knows, and dates and durations, as days."""
+    """Numbers that no other kind recognises, and dates and durations, as days."""
 
     name = "gaussian"
     slots = (NUMBER,)

@@ -1,6 +1,6 @@
-"""Columns with a hurdle: whether a number is 0, which is a level, and if not, how large.
+"""Hurdle columns: whether a number is 0, as a level, and if not, its logarithm.
 
-There is no family of these: the first part is of the categorical one, the second log-normal.
+They have no family of their own: the first part is categorical, the second log-normal.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ ZEROS, POSITIVES = 0.2, 20  # the least share of zeros, and the least number of 
 
 
 class HurdleColumn(LogNormalColumn):
-    """Numbers from 0, of which many are 0 and the others as a logarithm would have them.
+    """Numbers from 0 with many zeros, whose other values are about log-normal.
 
-    At least `ZEROS` of the cells are 0; of the others there are at least `POSITIVES`, of more than
-    3 values; and their skewness is above `SKEWED`, or more than half of the cells are 0.
+    At least `ZEROS` of the cells are 0. There are at least `POSITIVES` other cells with more than 3
+    values. Their skewness is above `SKEWED`, or more than half of the cells are 0.
     """
 
     name = "hurdle"

@@ -1,9 +1,9 @@
-"""Categories with very many levels: a step costs what its batch holds, not what the columns hold.
+"""Categories with very many levels: the cost of a step depends on its batch only.
 
-A step changes all shares of a column alike, but for the levels that the batch has, and the prior
-pulls them all to its centre. So the shares are ``scale * base + pulled * centre``, with a scale and
-a pull for each column and component, and the running average is kept as what it lacks. Before and
-after training a block is `settled`: then it is an ordinary one of categories.
+A step multiplies all shares of a column by the same factor, except for the levels in the batch, and
+the prior pulls them to its centre. So shares are stored as ``scale * base + pulled * centre``, with
+a scale and a pull for each column and component, and the running average as its lag. Before and
+after training a block is `settled`: an ordinary block of categories.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from ._family import register
 from ._lazily import Lazily
 from .categorical import CATEGORICAL, CategoricalFamily
 
-_LEAST = 1e-250  # the smallest share that a step may leave
-_FOLDED = 1e-4  # a smaller scale is folded into the shares, before digits are lost
-_CANCELS = 1e3  # shares of a column, all moved by so much, lose digits where they are held as sums
+_LEAST = 1e-250  # the smallest share after a step
+_FOLDED = 1e-4  # smaller scales are folded into the shares, before digits are lost
+_CANCELS = 1e3  # lengths of moves from which sums over a column lose digits
 _LAZY = ("scale", "pulled", "lag_scale", "lag_pulled")  # (d, K) each
 
 
 class Found(NamedTuple):
-    """The levels of a batch, over those that it has."""
+    """The levels of a batch."""
 
     hot: sp.csr_array  # (n, u) indicators
-    levels: np.ndarray  # (u,) which of all levels these are
+    levels: np.ndarray  # (u,) their indices among all levels
     columns: np.ndarray  # (u,) their columns
-    first: np.ndarray  # where the levels of each column that is there begin
+    first: np.ndarray  # the first level of each column in the batch
 
 
 class ManyLevels(Lazily, CategoricalFamily):
-    """Levels of which there are very many. Blocks of categories become such, see `thinned`."""
+    """Categories with very many levels; blocks of categories are converted by `thinned`."""
 
     name = "levels"
     scalars = ("scale", "pulled")
-    positive: ClassVar[frozenset[str]] = frozenset()  # shares are held in units of their own
+    positive: ClassVar[frozenset[str]] = frozenset()  # shares are stored in units of their own
 
     @property
     def known(self):
@@ -80,13 +80,13 @@ class ManyLevels(Lazily, CategoricalFamily):
         return (batch.hot @ effect) / (step.shares * step.slowness)
 
     def moved(self, block, found, step):
-        """As in `CategoricalFamily`; levels that the batch lacks lose as much as any may."""
+        """Move as in `CategoricalFamily`; levels outside the batch lose as much as any may."""
         (batch, sums, seen), projection, lazy = found, step.projection, block.lazy
         levels, columns, prior = batch.levels, batch.columns, block.prior
         count = step.counts(block.mass)
         change = seen - step.decay / step.slowness * count
         new_count, short = projection.positive(count, change, step.floor)
-        to_prior = np.minimum(step.pull * prior.nu[:, None], 0.5 * count)  # half-way at most
+        to_prior = np.minimum(step.pull * prior.nu[:, None], 0.5 * count)  # at most half-way
         p = self._shares(block, levels, columns)
         total = (seen + to_prior) / new_count
         gain = (sums + to_prior[columns] * prior.centre[levels, None]) / new_count[columns]
@@ -120,14 +120,14 @@ class ManyLevels(Lazily, CategoricalFamily):
         return self.thinned(_levels.start(CATEGORICAL.name, prior, tally, total, init))
 
     def thinned(self, block: Block) -> Block:
-        """A block of categories, without an average, as one of many levels."""
+        """Convert a block of categories, without an average, to one of many levels."""
         scale = np.ones((len(block.mass), block.values["share"].shape[1]))
         lazy: dict[str, Any] = {name: np.zeros_like(scale) for name in _LAZY}
         lazy |= {"scale": scale, "weight": 0.0}
         return block._replace(family=self.name, lazy=lazy)
 
     def settled(self, block: Block) -> Block:
-        """The same shares as a block of categories, and their average, if one is kept."""
+        """Convert back to a block of categories, with its average if one is kept."""
         column, lazy, centre = block.fixed["column"], block.lazy, block.prior.centre[:, None]
         p = np.maximum(self._shares(block, slice(None), column), _LEAST)
         past = {}
@@ -139,11 +139,11 @@ class ManyLevels(Lazily, CategoricalFamily):
         return block._replace(family=CATEGORICAL.name, values={"share": p}, past=past, lazy=())
 
     def _plain(self, block: Block) -> Block:
-        """The same shares as a block of categories, which has no average."""
+        """Return the shares as a block of categories without an average."""
         return self.settled(block._replace(past={}))
 
     def _through(self, block: Block, change: Any = lambda plain: plain) -> Block:
-        """What a change of a block of categories makes of this one; its scales are 1 again."""
+        """Apply a change of a block of categories to this block; its scales become 1."""
         plain = change(self.settled(block))
         new = self.thinned(plain._replace(past={}))
         if not block.past:

@@ -1,6 +1,6 @@
-"""The log-normal family: positive numbers whose logarithms are normally distributed.
+"""The log-normal family: positive numbers with normally distributed logarithms.
 
-It is the Gaussian family of ln x, and ln h(x) = -ln x is the price of the change of variable.
+It is the Gaussian family of ln x, with ln h(x) = -ln x for the change of variable.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from ._distributions import number_of
 from ._family import register
 from .gaussian import GaussianFamily, moments
 
-SKEWED = 1.0  # skewness of numbers whose logarithms are looked at
-_LARGEST = 300.0  # logarithms of numbers that may leave the library
-_TINY = np.finfo(np.float64).tiny  # below, a number drawn would be 0
+SKEWED = 1.0  # skewness from which logarithms are considered
+_LARGEST = 300.0  # the largest logarithm of a result
+_TINY = np.finfo(np.float64).tiny  # smaller draws would be 0
 
 
 class LogNormalFamily(GaussianFamily):
@@ -52,14 +52,14 @@ class LogNormalFamily(GaussianFamily):
 
 
 def _logs(x: np.ndarray) -> np.ndarray:
-    """Logarithms; what cannot be is missing."""
+    """Return logarithms; impossible cells are missing."""
     return np.log(np.where(x > 0, x, np.nan))
 
 
 class LogNormalColumn(ColumnKind):
-    """Positive numbers whose skewness is above `SKEWED`, and that of their logarithms nearer to 0.
+    """Positive numbers with skewness above `SKEWED`, whose logarithms are less skewed.
 
-    A cell is its logarithm, of the Gaussian family, so that all numbers may be correlated.
+    A cell becomes its logarithm in the Gaussian family, so that all numbers may be correlated.
     """
 
     name = "lognormal"

@@ -1,12 +1,12 @@
 """The normal family of correlated columns: one factor per component, with missing cells.
 
-Statistics of x are (1, x, x x'). A factor is held as a mean m and a covariance S, in units of the
-columns. Of a row of which the cells o are there, ``u = S_oo^-1 (x_o - m_o)``, with zeros for the
-missing cells, says everything: the score is ``-(x - m)' u / 2`` and more, the expected row is
-``m + S u``, and with J = S_oo^-1 (and zeros) the expected scatter about the mean is
-``S + S (u u' - J) S``. So gradients in m and S are u and (u u' - J) / 2. Rows that have the same
-cells share one J, see `_patterns`: scores are products of J with the squares x x' of rows, and sums
-of u u' are those of x x' between two J.
+The statistics of x are (1, x, x x'). A factor is stored as a mean m and a covariance S, in units of
+the columns. For a row with observed cells o, let ``u = S_oo^-1 (x_o - m_o)``, with zeros for
+missing cells. The score is ``-(x - m)' u / 2`` plus normalizers, the expected row is ``m + S u``,
+and with J = S_oo^-1 (and zeros) the expected scatter about the mean is ``S + S (u u' - J) S``. So
+the gradients in m and S are u and (u u' - J) / 2. Rows with the same observed cells share J, see
+`_patterns`: scores are products of J with the squares x x' of rows, and sums of u u' are sums of x
+x' between two J.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ._squares import distances, squared
 
 
 class NormalFamily(Family):
-    """Numbers that are normally distributed in each component, and correlated."""
+    """Correlated numbers with a joint normal distribution in each component."""
 
     name = "normal"
     priors = (NormalWishart,)
@@ -48,7 +48,7 @@ class NormalFamily(Family):
         return squared(grouped, block.values["mean"].shape[1])
 
     def table(self, block):
-        """Theta = (S^-1 m, -S^-1 / 2), as rows want it that have all cells."""
+        """Return theta = (S^-1 m, -S^-1 / 2), for rows without missing cells."""
         xp, mean = namespace_of(block.mass), block.values["mean"].T
         precision = xp.linalg.inv(xp.moveaxis(covariances(block), -1, 0))
         slope = (precision @ mean[:, :, None])[:, :, 0]
@@ -69,7 +69,7 @@ class NormalFamily(Family):
         return a if rows.base is None else a + rows.base[:, None]
 
     def expected(self, block, batch, weights, least=0.0):
-        """Weighted sums of u, of u u' - J, and of weights."""
+        """Return weighted sums of u, of u u' - J, and of weights."""
         xp, by_place = namespace_of(weights), batch.rows.by_place(weights)
         mean = block.values["mean"].T
         sums: Any = 0.0
@@ -88,7 +88,7 @@ class NormalFamily(Family):
         return sums.T, xp.moveaxis(products, 0, -1), xp.sum(weights, axis=0)[None, :]
 
     def leverage(self, block, batch, weights, step, least=0.0):
-        """D a_k / d r_k: the squared distance from a mean, half its square from a covariance."""
+        """Return squared distances (from a mean) and half their squares (from a covariance)."""
         xp, rows = namespace_of(block.mass), batch.rows
         far = [distances(block, batch, solved) for solved in batch.solved(block)]
         far = xp.moveaxis(xp.concat(far, axis=0), 1, 0)
@@ -124,7 +124,7 @@ class NormalFamily(Family):
         return Block(self.name, begin.mass, values, {}, begin.fixed, begin.prior)
 
     def perturbed(self, block, components, rng):
-        """Means move about, by a deviation of theirs or so."""
+        """Move means by about one deviation of their own."""
         mean = block.values["mean"].copy()
         spread = np.broadcast_to(covariances(block), (len(mean), *mean.shape))
         off = rng.normal(size=(len(mean), len(components)))
@@ -234,7 +234,7 @@ class NormalFamily(Family):
 
 
 def moments(block: Block) -> tuple[np.ndarray, np.ndarray]:
-    """Means and covariances in raw units, component first; 0 covariance where none varies."""
+    """Return means and covariances in raw units, component first; 0 for constant columns."""
     shift, scale = block.fixed["shift"], np.nan_to_num(block.fixed["scale"])
     mean = shift + scale * block.values["mean"].T
     covariance = np.moveaxis(covariances(block), -1, 0)
@@ -242,7 +242,7 @@ def moments(block: Block) -> tuple[np.ndarray, np.ndarray]:
 
 
 def precisions(covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-    """Inverses of covariances in raw units, without the columns that never vary."""
+    """Return inverses of covariances in raw units, without constant columns."""
     deviation = np.sqrt(np.diagonal(covariance[0]))
     varies = deviation > 0
     deviation = np.where(varies, deviation, 1.0)

@@ -1,13 +1,12 @@
-"""The planes family: numbers that are linear in the other columns of a row, given the component.
+"""The planes family: answers that are linear in the other columns, given the component.
 
-It is what makes an answer of a column: ``p(y | x, c)`` is normal, its mean a plane over the
-features of the other blocks (their numbers in units, and an indicator of each level). Features
-that a row lacks are summed out: the component knows their mean and variance, which enter those of
-y. So the score of a row needs what the other blocks say of the cells that it lacks; `Regression`
-brings them together.
+``p(y | x, c)`` is normal. Its mean is a plane over the features of the other blocks (numbers in
+units, and an indicator of each level). Missing features are summed out: the component knows their
+mean and variance, which enter those of y. So the score of a row depends on what the other blocks
+predict for its missing cells; `Regression` combines them.
 
-A plane is held as its coefficients in units of the columns; its free coordinates are those in
-which the features of the component, as they were at the start, have unit moments.
+A plane is stored as its coefficients in units of the columns. In its free coordinates, the features
+of the component, as they were at the start, have unit moments.
 """
 
 from __future__ import annotations
@@ -25,39 +24,39 @@ from ._block import Block, Schema
 from ._family import Family, register_answer
 
 _LOG_ROOT = float(0.5 * np.log(2 * np.pi))
-_REACH = 0.5  # how far a step of a batch may go: deviations of y, or a logarithm of its variance
-_FADES = 10.0  # times the usual variance: what planes spend counts less and less beyond
-_NARROW, _WIDE = 1e-12, 1e12  # variances, in units of y
-_FAINT = 1e-30  # a step so short is none
+_REACH = 0.5  # the longest step of a batch: deviations of y, or of a log-variance
+_FADES = 10.0  # times the usual variance, beyond which degrees of freedom count less and less
+_NARROW, _WIDE = 1e-12, 1e12  # limits of variances, in units of y
+_FAINT = 1e-30  # shorter steps are ignored
 
 
 class Features(NamedTuple):
-    """What planes are over, of a batch of rows: cells that are there, in units."""
+    """The features of a batch of rows, in units, with the answers."""
 
     values: Any  # (n, P), the first is 1; 0 for a missing cell
-    missing: Any  # (n, g) 1 where a row lacks a column; None where none lacks any
+    missing: Any  # (n, g) 1 if a row lacks a column; None if none is missing
     cells: Any  # (n, q) the answers in units, 0 for a missing one
     seen: Any  # (n, q) 1 where there is an answer
 
 
 class Hidden(NamedTuple):
-    """What components know of features that a row lacks."""
+    """What components know about missing features."""
 
-    first: np.ndarray  # (g + 1,) where the features of each column begin, the first being 1
-    levels: np.ndarray  # (g,) whether the features of a column are levels: just one of them is 1
+    first: np.ndarray  # (g + 1,) the first feature of each column; feature 0 is 1
+    levels: np.ndarray  # (g,) whether a column has levels: exactly one of its features is 1
     mean: Any  # (P - 1, M)
-    spread: Any  # (P - 1, M) the variance; of a level E[x^2], which is its probability
+    spread: Any  # (P - 1, M) the variance; for a level E[x^2], its probability
 
 
 class Sums(NamedTuple):
-    """What hidden columns add to an answer, by component."""
+    """The contribution of missing columns to an answer, by component."""
 
     mean: Any  # (g, M)
     variance: Any  # (g, M)
 
 
 class PlanesFamily(Family):
-    """Answers that are normal about a plane in each component."""
+    """Answers with a normal distribution about a plane in each component."""
 
     name = "planes"
     priors = (Planes,)
@@ -69,7 +68,7 @@ class PlanesFamily(Family):
         return dense_rows(X)
 
     def units(self, block: Block, rows: DenseRows) -> tuple[Any, Any]:
-        """Answers in units, and which of them are there."""
+        """Return answers in units, and which of them are observed."""
         y = (beside(rows.values, block.mass) - block.fixed["shift"]) / block.fixed["scale"]
         xp = namespace_of(y)
         seen = ~xp.isnan(y)
@@ -78,7 +77,7 @@ class PlanesFamily(Family):
     def moments_of(
         self, block: Block, batch: Features, hidden: Hidden
     ) -> tuple[list[Any], list[Any]]:
-        """Mean and variance of each answer in each component, (n, M), in units."""
+        """Return mean and variance of each answer in each component, (n, M), in units."""
         means, variances = [], []
         for k in range(batch.cells.shape[1]):
             plane = block.values["plane"][:, k, :]
@@ -92,7 +91,7 @@ class PlanesFamily(Family):
         return means, variances
 
     def log_density(self, block: Block, batch: Features, means: list, variances: list) -> Any:
-        """``ln p(y | x, c)`` of each row, (n, M), in the units of the data."""
+        """Return ``ln p(y | x, c)`` of each row, (n, M), in the units of the data."""
         total: Any = 0.0
         for k, (mean, variance) in enumerate(zip(means, variances, strict=True)):
             xp, off = namespace_of(mean), batch.cells[:, k : k + 1] - mean
@@ -104,10 +103,10 @@ class PlanesFamily(Family):
     def gradient(
         self, block: Block, batch: Features, hidden: Hidden, moments: tuple, weights: Any
     ) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-        """Slopes of the weighted sum of ``ln p(y | x, c)``.
+        """Return slopes of the weighted sum of ``ln p(y | x, c)``.
 
-        The first two are those in planes and variances, the others those in the means and spreads
-        of hidden features.
+        The first pair is in planes and variances, the second in means and spreads of missing
+        features.
         """
         planes, variances, to_mean, to_spread = [], [], 0.0, 0.0
         xp = namespace_of(weights)
@@ -128,7 +127,7 @@ class PlanesFamily(Family):
     # --- steps ------------------------------------------------------------------------------------
 
     def moved(self, block, found, step):
-        """Natural gradients, none of which goes too far."""
+        """Take natural-gradient steps of limited length."""
         (slope, wide), prior = found, block.prior
         plane, v = block.values["plane"], block.values["variance"]
         count, white, xp = step.counts(block.mass), block.fixed["white"], namespace_of(v)
@@ -208,7 +207,7 @@ class PlanesFamily(Family):
 
 
 def sums_of(plane: Any, hidden: Hidden) -> Sums:
-    """What hidden columns add to the mean and variance of an answer."""
+    """Return the contribution of missing columns to mean and variance of an answer."""
     w, first, xp = plane[1:, :], hidden.first - 1, namespace_of(plane)
     mean = segment_sum(w * hidden.mean, first)
     square = segment_sum(w * w * hidden.spread, first)
@@ -217,7 +216,7 @@ def sums_of(plane: Any, hidden: Hidden) -> Sums:
 
 
 def _of_hidden(plane: Any, hidden: Hidden, a: Any, b: Any, slope: Any) -> tuple[Any, tuple]:
-    """The slope in a plane, with that of hidden columns, and slopes in what is known of these."""
+    """Return the slope in a plane, including missing columns, and the slopes in `hidden`."""
     w, xp = plane[1:, :], namespace_of(plane)
     own = beside(segment_of(hidden.first - 1, w.shape[0]), plane)
     mean = sums_of(plane, hidden).mean
@@ -229,7 +228,7 @@ def _of_hidden(plane: Any, hidden: Hidden, a: Any, b: Any, slope: Any) -> tuple[
 
 
 def _through(matrices: Any, planes: Any) -> Any:
-    """A matrix of each component, (M, P, P), times its planes, (P, q, M)."""
+    """Multiply the matrix of each component, (M, P, P), by its planes, (P, q, M)."""
     xp = namespace_of(planes)
     found = xp.permute_dims(matrices @ xp.permute_dims(planes, (2, 0, 1)), (1, 2, 0))
     return np.ascontiguousarray(found) if isinstance(found, np.ndarray) else found

@@ -1,7 +1,7 @@
 """The Poisson family: one rate per column and component, with missing cells.
 
 The statistic of x is x itself, and its expectation the rate m: theta = ln m, A = m, h(x) = 1 / x!.
-Rows bring ln h(x) along, which all components share.
+Rows carry ln h(x), which is the same for all components.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from ._missing import independent
 from ._units import column
 
 _LEAST = 1e-12  # the smallest rate of a column
-_SMALLEST, _LARGEST = 1e-200, 1e200  # .. and of a factor
+_SMALLEST, _LARGEST = 1e-200, 1e200  # limits of the rate of a factor
 
 
 class PoissonFamily(Family):
-    """Counts, 0, 1, 2 ..., of a rate that depends on the component."""
+    """Counts 0, 1, 2 ..., with a rate that depends on the component."""
 
     name = "poisson"
     priors = (Gamma,)
@@ -46,12 +46,12 @@ class PoissonFamily(Family):
         return Statistics(x, seen, None if rows.base is None else beside(rows.base, x))
 
     def table(self, block):
-        """Theta = ln m, and A = m."""
+        """Return theta = ln m, and A = m."""
         rate = block.values["rate"]
         return namespace_of(rate).log(rate), rate
 
     def leverage(self, block, batch, weights, step, least=0.0):
-        """D a_k / d r_k = (x - m)^2 / (m N)."""
+        """Return d a_k / d r_k = (x - m)^2 / (m N)."""
         rate, count = block.values["rate"][None, :, :], step.counts(block.mass)[None, :, :]
         effect = (batch.values[:, :, None] - rate) ** 2 / (rate * count)
         if batch.seen is not None:
@@ -97,7 +97,7 @@ class PoissonFamily(Family):
     # --- the start --------------------------------------------------------------------------------
 
     def collect(self, rows, parts, n_features, n_classes):
-        """Weights and sums of the cells seen, as (2, d, K)."""
+        """Return weights and sums of observed cells, as (2, d, K)."""
         tally, seen = np.zeros((2, n_features, n_classes)), ~np.isnan(rows.values)
         values = np.where(seen, rows.values, 0.0)
         for codes, weights in parts:
@@ -110,7 +110,7 @@ class PoissonFamily(Family):
     def start(self, prior, tally, total, init, stream):
         count, sums = tally
         d, K = count.shape
-        # not quite 0 where nothing was counted: the next row may be the first
+        # not 0 without counts, as the next row may have one
         usual = (sums.sum(axis=1) + 0.5) / (count.sum(axis=1) + 1.0)
         rate = np.maximum(column("rate", prior.rate, d, usual), _LEAST)
         if init == "prior":
@@ -166,7 +166,7 @@ class PoissonFamily(Family):
         return np.asarray(X, dtype=np.float64)
 
     def points(self, rows, weights, n_features):
-        """Roots, whose variance depends little on the rate, about their mean."""
+        """Return centred square roots, whose variance depends little on the rate."""
         roots = 2.0 * np.sqrt(np.nan_to_num(rows.values))
         seen = ~np.isnan(rows.values)
         mean = (roots * seen).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
@@ -178,12 +178,12 @@ class PoissonFamily(Family):
 
 
 def _unit(block: Block) -> Any:
-    """What counts are in units of, where something is linear in them."""
+    """Return the unit of counts for planes."""
     return namespace_of(block.prior.rate).clip(block.prior.rate, 1.0, None)
 
 
 class PoissonColumn(ColumnKind):
-    """Whole numbers from 0, of many values, that vary about as much as their mean is."""
+    """Whole numbers from 0 with many values, whose variance is close to their mean."""
 
     name = "poisson"
     slots = (Slot("poisson"),)

@@ -1,7 +1,7 @@
-"""Products: rows that have a part for each of several families.
+"""Products: rows with a part for each of several families.
 
-Priors, tallies, drawn rows and numbers of features are tuples, with one entry for each family. All
-that is done before and after training is done to every part; a model has a block for each.
+Priors, tallies, drawn rows and numbers of features are tuples with one entry per family. Everything
+before and after training is done for each part; a model has a block for each.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ProductFamily(Family):
         return max((factor.starts for factor in self.factors), key=len)
 
     def _each(self, method: str, *parts: Any, **shared: Any) -> tuple:
-        """What a method of every factor says, given one entry of each of the `parts`."""
+        """Call a method of every factor with its entry of each of the `parts`."""
         given = zip(self.factors, *parts, strict=True)
         return tuple(getattr(factor, method)(*own, **shared) for factor, *own in given)
 
@@ -55,7 +55,7 @@ class ProductFamily(Family):
         return self._each("start", prior, tally, total=total, init=init, stream=stream)
 
     def resolve_prior(self, prior, generative, n_features, mixed=False):
-        """One prior for each factor, or their names; one name is for all."""
+        """Return one prior for each factor; a single name applies to all."""
         prior = (prior,) * len(self.factors) if isinstance(prior, str | Default) else prior
         given = {"generative": generative, "mixed": mixed}
         found = [
@@ -108,7 +108,7 @@ class ProductFamily(Family):
 
 
 def multiply(*families: Family) -> Family:
-    """The family of rows that have a part for each of these.
+    """Return the family of rows that have a part for each of these families.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""The tied family: correlated columns, of one covariance in all components, which is known.
+"""The tied family: correlated columns, with one known covariance for all components.
 
-It is the normal family whose prior of covariances is as strong as can be: all components have the
+It is the normal family with an infinitely strong prior of covariances: all components have the
 covariance of the prior, and only means are learnt. So scores are linear in ``y = S_oo^-1 x_o``,
-with zeros for the missing cells, and a step costs what one of independent columns does.
+with zeros for missing cells, and a step costs as much as with independent columns.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from .normal import NormalFamily, moments, precisions
 
 
 class Linear(NamedTuple):
-    """A batch of rows, as means see them."""
+    """A batch of rows in the form that means need."""
 
     rows: Grouped
     y: Any  # (G, size, d)
-    base: Any  # (G, size) the score of a mean of 0
+    base: Any  # (G, size) the score for a mean of 0
     far: Any  # (G, size) x' y
-    inverse: Any  # (P, d, d) S_oo^-1; None where that is too much to keep
+    inverse: Any  # (P, d, d) S_oo^-1; None if it needs too much memory
 
     def of_groups(self, numbers: Any) -> Any:
-        """Numbers of the patterns as those of their groups."""
+        """Expand numbers of patterns to their groups."""
         return namespace_of(numbers).take(numbers, self.rows.pattern, axis=0)
 
 
 class TiedFamily(NormalFamily):
-    """Numbers that are normally distributed, of one covariance in all components."""
+    """Numbers with a normal distribution, and one covariance for all components."""
 
     name = "tied"
     starts = ("generative",)
@@ -65,7 +65,7 @@ class TiedFamily(NormalFamily):
         return a if batch.rows.base is None else a + batch.rows.base[:, None]
 
     def expected(self, block, batch, weights, least=0.0):
-        """Weighted sums of ``S_oo^-1 (x_o - m_o)``, and of weights."""
+        """Return weighted sums of ``S_oo^-1 (x_o - m_o)``, and of weights."""
         xp, W, rows = namespace_of(weights), batch.rows.by_place(weights), batch.rows
         K, d, places = W.shape[0], batch.y.shape[-1], W.shape[1] * W.shape[2]
         sums = xp.reshape(W, (K, places)) @ xp.reshape(batch.y, (places, d))
@@ -74,7 +74,7 @@ class TiedFamily(NormalFamily):
         return sums, xp.sum(weights, axis=0)[None, :]
 
     def leverage(self, block, batch, weights, step, least=0.0):
-        """D a_k / d r_k: the squared distance from the mean."""
+        """Return d a_k / d r_k: the squared distance from the mean."""
         xp, mean = namespace_of(block.mass), block.values["mean"]
         size = batch.of_groups(xp.sum(mean * _means(block, batch), axis=1))
         far = batch.far[:, :, None] - 2.0 * (batch.y @ mean) + size[:, None, :]
@@ -158,13 +158,13 @@ class TiedFamily(NormalFamily):
 
 
 def _root(block: Block) -> Any:
-    """The lower triangle whose square the covariance is; of independent columns, the diagonal."""
+    """Return the Cholesky factor of the covariance; the diagonal for independent columns."""
     covariance = block.prior.covariance
     xp = namespace_of(covariance)
     variances = xp.linalg.diagonal(covariance)
     stored = count_true(covariance != 0)
     if stored == count_true(variances > 0) == variances.shape[0]:
-        return xp.sqrt(variances)  # which needs no products of matrices
+        return xp.sqrt(variances)  # needs no matrix products
     return _wishart.rooted(covariance)
 
 
@@ -177,7 +177,7 @@ def _turned(root: Any) -> Any:
 
 
 def _white(root: Any, columns: Any) -> Any:
-    """Columns that were `_times` the root."""
+    """Undo `_times` the root."""
     if root.ndim == 1:
         return columns / root[:, None]
     return namespace_of(root).linalg.solve(root, columns)
@@ -190,7 +190,7 @@ def _inverses(block: Block, rows: Grouped, slab: Slab) -> tuple[Any, Any]:
 
 
 def _means(block: Block, batch: Linear) -> Any:
-    """S_oo^-1 m_o of each pattern, (P, d, K)."""
+    """Return S_oo^-1 m_o of each pattern, (P, d, K)."""
     mean = block.values["mean"]
     if batch.inverse is not None:
         return batch.inverse @ mean

@@ -2,10 +2,10 @@
 
 The statistics of a document are its counts. The expected count of word w in component k is
 ``scale * count[w, k] + gamma * alpha[w]``: decay and prior act on all words at once through the
-scalars `scale` and `gamma`, so a step costs only the words of its batch. The likelihood is that
-of the words in order, without the multinomial coefficient (which no component can change).
+scalars `scale` and `gamma`, so a step costs only the words of its batch. The likelihood is that of
+the words in order, without the multinomial coefficient (which no component can change).
 
-A step changes the counts in place: there may be no room for two of them.
+A step changes the counts in place, as two copies may not fit into memory.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from ._documents import Documents, column_sums, documents, forget, found_once, s
 from ._family import register
 from ._lazily import Lazily
 
-_EAGER = 10.0  # a step is so many documents of the start, which is to be outweighed soon
-_QUIET = 0.005  # weight of all unlabelled documents together, beside that of the labelled ones
-_FEW, _MOST = 8, 512  # documents of a step
+_EAGER = 10.0  # a step weighs as many documents as this of the start, to forget the start soon
+_QUIET = 0.005  # weight of all unlabelled documents together, relative to the labelled ones
+_FEW, _MOST = 8, 512  # limits of documents per step
 _FAR = 1e9  # counts beyond, or below its inverse, have squares too large or small for float32
-_FOLDED = 1e-3  # a smaller scale is folded into the counts, before digits are lost
+_FOLDED = 1e-3  # smaller scales are folded into the counts, before digits are lost
 
 
 class WordsFamily(Lazily):
-    """Counts of words, drawn one by one from the distribution of the component."""
+    """Counts of words, drawn independently from the distribution of the component."""
 
     name = "words"
     priors = (Dirichlet,)
@@ -64,9 +64,9 @@ class WordsFamily(Lazily):
         return documents(rows, block.fixed["alpha"].shape[0])
 
     def cells(self, block: Block, batch: Documents) -> Any:
-        """The expected counts of the words of a batch, (u, K), as precise as its counts are.
+        """Return the expected counts of the words of a batch, (u, K), in its precision.
 
-        They are not the caller's to change, and gone when the block has moved.
+        The array must not be changed, and is invalid after the block has moved.
         """
         count, lazy = block.values["count"], block.lazy
         xp, mixed = namespace_of(count), count.dtype != batch.dtype
@@ -88,7 +88,7 @@ class WordsFamily(Lazily):
         cells = self.cells(block, batch)
         xp = namespace_of(cells)
         logs = xp.log(cells, out=space(cells.shape, "logs", cells))
-        # classes in rows: sums over a few of them are then sums of long arrays
+        # classes in rows: sums over few classes are then sums of long arrays
         total = block.values["total"]
         found = xp.subtract(batch.product(logs).T, xp.log(total)[:, None] * batch.lengths)
         return xp.astype(found, total.dtype, copy=False).T
@@ -98,9 +98,9 @@ class WordsFamily(Lazily):
         return batch, batch.sums(weights[there], "sums")
 
     def leverage(self, block, batch: Documents, weights, step, least=0.0):
-        """By component: sum x^2 / count - length^2 / total, as the step leaves them if none loses.
+        """Return sum x^2 / count - length^2 / total, by component, after a step without losses.
 
-        So a component of next to no mass may be given its first document.
+        So a component with almost no mass can get its first document.
         """
         xp = namespace_of(weights)
         found = xp.zeros_like(weights)
@@ -113,9 +113,9 @@ class WordsFamily(Lazily):
         return found
 
     def moved(self, block, found, step: Step):
-        """No cell may lose more than a share of itself; with the check-step, all but the prior.
+        """Limit the loss of each cell to a share of itself; the check-step keeps only the prior.
 
-        Decay and prior act on all words at once, and first.
+        Decay and prior act first, on all words at once.
         """
         (batch, sums), lazy, values = found, block.lazy, block.values
         xp, decay, pull = namespace_of(sums), float(step.decay), float(step.pull)
@@ -144,7 +144,7 @@ class WordsFamily(Lazily):
             changes = space(sums.shape, "changes", values["count"])
             changes[...] = sums
         forget()
-        # written at once, so that an interruption finds a whole state
+        # written at once, so that an interruption leaves a consistent state
         lazy["scale"], lazy["gamma"] = scale, gamma
         values["total"][:] = total
         add_rows(values["count"], batch.words, changes, 1.0 / scale)
@@ -158,7 +158,7 @@ class WordsFamily(Lazily):
         return _counts.collect(rows, parts, n_features, n_classes)
 
     def start(self, prior, tally, total, init, stream):
-        """The state takes over the memory of the tally, for there may be no room for both."""
+        """Start in the memory of the tally, as two tables may not fit."""
         alpha = _counts.pseudo_counts(prior, tally)
         length = np.array([float(tally.sum()) / max(total, 1e-300)])
         total = max(total, 1.0)
@@ -169,7 +169,7 @@ class WordsFamily(Lazily):
         return _counts.block_of(tally, 1.0 / total, alpha, length)
 
     def perturbed(self, block, components, rng):
-        """Words become more or less frequent, by a half at most."""
+        """Make words more or less frequent, by at most a half."""
         size = len(block.fixed["alpha"]), len(components)
         return _counts.reweighed(block, rng.uniform(0.5, 1.5, size=size), components)
 
@@ -192,7 +192,7 @@ class WordsFamily(Lazily):
         demand(inside, "counts and what the prior adds to them are negative")
 
     def with_average(self, block):
-        """A lag is what the average lacks, times its weight: a step changes it where it is."""
+        """Start an average; a lag is what it lacks, times its weight, and changes in place."""
         past = {name: np.zeros_like(block.values[v]) for name, v in _counts.LAGS.items()}
         lazy = block.lazy | {"lag_scale": 0.0, "lag_gamma": 0.0, "weight": 0.0}
         return block._replace(past=past, lazy=lazy)
@@ -211,7 +211,7 @@ class WordsFamily(Lazily):
         return _counts.averaged(block) if block.past else block
 
     def with_components(self, block, order, mass):
-        """A new component has `mass` documents of the prior's words."""
+        """Add components; a new one has `mass` documents with the prior's words."""
         lazy, values = block.lazy, block.values
         words = mass * values["total"].mean()
         share = words / lazy["alpha_total"] / lazy["scale"]
@@ -222,10 +222,10 @@ class WordsFamily(Lazily):
         return block._replace(values=_counts.arranged(values, new, order), past=past)
 
     def with_features(self, block, n_features):
-        """Add words; they stand where words that never occurred have come to stand.
+        """Add words, each with the expected count of a word that never occurred.
 
-        Their pseudo-count is that of the first word, so it should be the same for all. The block
-        given shares memory with the one returned and must not be used again.
+        Their pseudo-count is that of the first word, so all words should have the same one. The
+        given block shares memory with the result, so do not use it again.
         """
         lazy, values, alpha = block.lazy, block.values, block.fixed["alpha"]
         new, prior = n_features - len(alpha), float(alpha[0])
@@ -291,7 +291,7 @@ class WordsFamily(Lazily):
     least_visits = 6e7  # steps are short, and threads wait for Python's lock
 
     def step_of_part(self, rho, parts):
-        """A part sees its share of the occurrences of a word, and has to move by all of them."""
+        """Lengthen steps: a part only sees its share of the occurrences of a word."""
         return parts * rho
 
     def auto_step(self, generative, n, block, mixed=False):
@@ -307,7 +307,7 @@ class WordsFamily(Lazily):
         return batch_of(rows.n_rows, n_classes)
 
     def auto_unlabelled(self, generative, ratio):
-        # an NLL step replaces a share of all counts, also of those that tell classes apart
+        # an NLL step replaces a share of all counts, including those that separate classes
         return 1.0 if generative else _QUIET / ratio
 
     def expectations(self, block):
@@ -320,14 +320,14 @@ class WordsFamily(Lazily):
         return X if sp.issparse(X) else np.asarray(X, dtype=np.float64)
 
     def points(self, rows, weights, n_features):
-        """Documents on a sphere."""
+        """Return documents scaled to length 1."""
         from sklearn.preprocessing import normalize
 
         stored = rows.values, rows.indices, rows.indptr
         return normalize(sp.csr_matrix(stored, shape=(len(weights), n_features)))
 
     def extra_figures(self, figures, rows, order, weights):
-        """Perplexity: exp of -ln p(x) per word."""
+        """Return the perplexity: exp of -ln p(x) per word."""
         n_words = float(row_sums(rows.values, rows.indptr)[order] @ weights[order])
         log_likelihood = figures[NCLL_SUM] - figures[NLL_SUM]  # ln p(x)
         exponent = -log_likelihood / max(n_words, 1e-300)
@@ -339,10 +339,10 @@ class WordsFamily(Lazily):
 
 
 def batch_of(n: float, n_classes: int, eager: bool = True) -> int:
-    """Documents per step, of n.
+    """Return the documents per step, for n documents.
 
-    Steps that are eager to forget the start do not bear many: documents of two classes all pull the
-    same way. A few cost no more than one.
+    Steps that forget the start quickly need few documents: those of one batch all pull in the same
+    direction. A few cost no more than one.
     """
     most = min(n / 32, 32 * n_classes) if eager else n / 16
     return int(np.clip(max(most, min(n / 4, _FEW)), 1, _MOST))
@@ -357,7 +357,7 @@ _CELLS, _SENTENCE = 20, 5  # so many texts, mostly different, of more words than
 
 
 class TextColumn(ColumnKind):
-    """Texts. A model of documents reads their words, and the families of a table read nothing."""
+    """Texts. A model of documents reads their words; the families of a table ignore them."""
 
     name = "text"
     turn = 15

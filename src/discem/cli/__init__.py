@@ -1,8 +1,7 @@
-"""The command line: classifiers of text and tables from files, the demo, the experiments.
+"""The command line: models of text and tables from files, the demo, the experiments.
 
-The only package that knows typer and rich. Work is imported when a command runs, so that help and
-mistakes answer at once, and this file imports next to nothing, so that Ctrl-C is heard from the
-beginning.
+Only this package uses typer and rich. Modules are imported when a command runs, so that help and
+errors come at once. This file imports almost nothing, so that Ctrl-C works from the start.
 """
 
 import sys
@@ -11,11 +10,11 @@ from ._start import ignore_from_now_on, leaving_at_once
 
 
 def main(*words: str) -> None:
-    """The entry point of the ``discem`` script, and of scripts that are one of its commands."""
+    """Run the ``discem`` script, or a script for one of its commands."""
     with leaving_at_once:
         try:
             from ._app import run
-        except (ImportError, MemoryError) as error:  # as under a limit on memory
+        except (ImportError, MemoryError) as error:  # under a limit on memory, for example
             print(f"discem: cannot start: {error or 'out of memory'}", file=sys.stderr)
             raise SystemExit(2) from None
     try:

@@ -1,4 +1,4 @@
-"""The commands together, and how all of them end."""
+"""All commands together, and how they end."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ UsageError: Any = typer.BadParameter.__base__  # of the click that this typer br
 
 @contextmanager
 def _ending_in_one_line() -> Iterator[None]:
-    """End with one line on stderr, whatever went wrong."""
+    """End with one line on stderr after any error."""
     try:
         yield
     except (typer.Exit, typer.Abort, BrokenPipeError):
-        raise  # no mistakes; typer knows them
+        raise  # not errors; typer handles them
     except UsageError as error:
-        if type(error).__name__ == "NoArgsIsHelpError":  # a wish for help
+        if type(error).__name__ == "NoArgsIsHelpError":  # the user wants help
             raise
         path = error.ctx.command_path if error.ctx else "discem"
         message = error.format_message().rstrip(".").replace("Value error, ", "")
@@ -63,9 +63,9 @@ def _ending_in_one_line() -> Iterator[None]:
         _forget_output()
         name = error.filename or "standard output"  # which alone is written to without a name
         _end(2, f"{name}: {error.strerror or error}", error)
-    except ImportError as error:  # a library that is there, but cannot be loaded
+    except ImportError as error:  # a library that is installed, but cannot be loaded
         root: BaseException = error
-        while root.__cause__:  # which NumPy wraps into a page of advice
+        while root.__cause__:  # NumPy wraps the cause in a page of advice
             root = root.__cause__
         _end(2, f"cannot load what this needs: {root}", error)
     except Exception as error:
@@ -76,13 +76,13 @@ def _ending_in_one_line() -> Iterator[None]:
 
 
 def _end(code: int, message: str, error: BaseException) -> None:
-    with suppress(OSError):  # where stderr is full, too, the code has to do
+    with suppress(OSError):  # if stderr is full, too, the exit code must be enough
         typer.echo(f"discem: {escaped(message)}", err=True)
     raise typer.Exit(code) from error
 
 
 def _forget_output() -> None:
-    """Where the standard output takes no more, what waits for it would fail again at the end."""
+    """Discard pending output that the standard output cannot take, to avoid another error."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -90,14 +90,14 @@ def _forget_output() -> None:
 
 
 class _Commands(TyperGroup):
-    """Errors in one line, those of the options of ``discem`` itself included."""
+    """Report errors in one line, also for the options of ``discem`` itself."""
 
     def make_context(self, *args: Any, **more: Any) -> Any:
         with _ending_in_one_line():
             return super().make_context(*args, **more)
 
     def invoke(self, ctx: Any) -> Any:
-        with _ending_in_one_line(), Interrupts():  # so that files are whole, or gone
+        with _ending_in_one_line(), Interrupts():  # so that files are complete, or absent
             return super().invoke(ctx)
 
     def get_params(self, ctx: Any) -> Any:
@@ -110,7 +110,7 @@ class _Command(TyperCommand):
 
 
 def _plain(params: list[Any]) -> list[Any]:
-    """Leave types out of the help: that a flag is a <bool> is news to nobody."""
+    """Remove types of flags from the help."""
     for param in params:
         if getattr(param, "is_flag", False):
             param.metavar = ""
@@ -132,7 +132,7 @@ for command in COMMANDS:
 
 
 def run(words: tuple[str, ...]) -> None:
-    """Do what the words, and those after the name of the script, say; does not come back."""
+    """Run the command with these words and the arguments of the script; does not return."""
     app([*words, *sys.argv[1:]], prog_name="discem")
 
 

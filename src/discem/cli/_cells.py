@@ -1,4 +1,4 @@
-"""Cells of tables between files and models: as Python has them, and as files had them."""
+"""Convert cells of tables between files and models."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..io.frames import check_table
 
 
 def cells_of(content: Content) -> list[Any]:
-    """The cells of a column: numbers, texts, truths, times; None is missing."""
+    """Return the cells of a column: numbers, texts, booleans, times; None is missing."""
     values, missing = content.values, content.missing
     if content.kind == "level":
         levels = np.array([*content.levels, None], dtype=object)
@@ -27,7 +27,7 @@ def cells_of(content: Content) -> list[Any]:
 
 
 def records_of(table: Any) -> list[dict[str, Any]]:
-    """The rows of a table of any library, as dicts of such cells."""
+    """Return the rows of a table of any library as dicts of such cells."""
     opened = check_table(table)
     columns = [cells_of(opened.content(j)) for j in range(len(opened.names))]
     names = [*map(str, opened.names)]
@@ -35,7 +35,7 @@ def records_of(table: Any) -> list[dict[str, Any]]:
 
 
 def tidied(cell: Any, column: Column) -> Any:
-    """A cell in the types that its column had: whole numbers and whole days are such."""
+    """Return a cell with the type of its column: whole numbers and whole days stay so."""
     cell = cell.item() if isinstance(cell, np.datetime64 | np.timedelta64) else cell
     if column.whole and isinstance(cell, datetime):
         return cell.date()
@@ -45,7 +45,7 @@ def tidied(cell: Any, column: Column) -> Any:
 
 
 def as_written(cell: Any, column: Column, example: Any = "") -> Any:
-    """A cell as a file has it, beside another cell of its column, which may be a text."""
+    """Return a cell in the format of its file, like `example` of the same column."""
     tidy = tidied(cell, column)
     if not isinstance(example, str):
         return cell if isinstance(example, datetime) else tidy
@@ -59,9 +59,9 @@ def as_written(cell: Any, column: Column, example: Any = "") -> Any:
 def completed(
     rows: Rows, filled: list[dict[str, Any]], columns: dict[str, Column], typed: bool
 ) -> dict[str, list[Any]]:
-    """The cells of rows by column, as their file has them; missing ones are those of `filled`.
+    """Return the cells of rows by column, in their format, with missing ones from `filled`.
 
-    `typed` is for files that tell numbers from texts: then those of CSV become numbers.
+    With `typed`, for files that distinguish numbers from texts, numbers of CSV become numbers.
     """
     found = {}
     for name in rows.names:
@@ -80,5 +80,5 @@ def completed(
 
 
 def types_of(rows: Rows) -> dict[str, Any]:
-    """The types of columns, where the file has any."""
+    """Return the types of columns, if the file has any."""
     return {name: cells.type for name, cells in rows.columns.items() if hasattr(cells, "type")}

@@ -1,4 +1,4 @@
-"""Answers that are classes, on the command line; `_numbers.py` has the same of numbers."""
+"""Commands for models of classes; `_numbers.py` has the same for numbers."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _LONGEST = 60  # characters of a cell that is shown beside its part
 
 
 class Classes:
-    """What commands ask of a model of classes."""
+    """The methods that commands need for a model of classes."""
 
-    figure = "accuracy"  # of an evaluation, that is told of each part of a cross-validation
+    figure = "accuracy"  # the figure of an evaluation, shown for each part of a cross-validation
 
     def __init__(self, model: Any):
         self.model = model
@@ -38,23 +38,23 @@ class Classes:
         return class_names(self.model)
 
     def refuse(self, path: Any, of_classes: dict[str, Any], of_numbers: dict[str, Any]) -> None:
-        """Refuse options that are for the other kind of answers."""
+        """Refuse options for the other kind of answers."""
         refuse(of_numbers, f"is for numbers, and {path} tells classes")
 
     def ask(self, X: Any) -> Any:
-        """What the model says of rows."""
+        """Return the predictions of the model for rows."""
         return self.model.predict_log_proba(X)
 
     # --- predict: how the answer to a row is written ----------------------------------------------
 
     def prepare(self, proba: bool, quantiles: str | None) -> None:
-        """Settle which cells there are; `titles` are those of CSV, `heads` those for people."""
+        """Choose the output columns; `titles` are for CSV, `heads` for people."""
         self.proba = proba
         self.titles = ["label", *(f"p({name})" for name in self.names if proba)]
         self.heads, self.words = ["class", "probability"], self.names
 
     def rows(self, found: np.ndarray) -> Iterable[np.ndarray]:
-        """What was said of each row."""
+        """Yield the output of each row."""
         return found
 
     def cells(self, row: np.ndarray) -> list[str]:
@@ -78,13 +78,13 @@ class Classes:
     # --- evaluate ---------------------------------------------------------------------------------
 
     def evaluation(self, noun: str, y: Sequence[str] | None = None) -> Evaluation:
-        """Where predictions are counted, of the classes of the model or of those in `y`."""
+        """Return the evaluation, for the classes of the model or those in `y`."""
         from ..report.evaluation import Evaluation
 
         return Evaluation(self.names if y is None else sorted(set(y)), noun)
 
     def judge(self, result: Evaluation, labels: Sequence[Any], found: np.ndarray) -> None:
-        """Count predictions of a model that may know only some of the classes."""
+        """Add predictions of a model that may know only some of the classes."""
         import numpy as np
 
         log_proba = np.full((len(found), len(result.classes)), -np.inf)
@@ -92,7 +92,7 @@ class Classes:
         result.add(labels, log_proba)
 
     def folds(self, y: np.ndarray, n: int, seed: int) -> Iterable[tuple[np.ndarray, np.ndarray]]:
-        """Rows to train on and those held out, n times; with all classes in each if possible."""
+        """Yield training and held-out rows, n times, with all classes in each if possible."""
         import numpy as np
         from sklearn.model_selection import StratifiedKFold
 
@@ -144,7 +144,7 @@ class Classes:
     def explained(
         self, found: Explanation, batch: Batch, i: int, label: Any, against: Any, top: int
     ) -> dict[str, Any]:
-        """An explanation as plain data."""
+        """Return an explanation as plain data."""
         names, scores = self.names, found.scores
         if len(names) < 2:
             raise InputError(
@@ -195,17 +195,17 @@ class Classes:
     # --- fit and sample ---------------------------------------------------------------------------
 
     def hits(self, batch: Batch) -> list[bool]:
-        """Whether each row with a label is predicted rightly."""
+        """Return whether each labelled row is predicted correctly."""
         found = map(str, self.model.predict(batch.X).tolist())
         pairs = zip(found, batch.labels, strict=True)
         return [one == label for one, label in pairs if label is not None]
 
     def summary(self) -> str:
-        """What there is to tell, in a few words."""
+        """Return a summary in a few words."""
         return counted(len(self.model.classes_), "class")
 
     def draw(self, n: int, seed: int, label: str | None, given: dict[str, Any]) -> tuple[Any, list]:
-        """Rows, and answers to them."""
+        """Return generated rows and their answers."""
         y = None if label is None else find_class(self.model, label)
         X, labels = self.model.sample(n, seed, y=y, given=given)
         classes = self.model.classes_.tolist()
@@ -213,11 +213,11 @@ class Classes:
 
 
 def _cut(cell: str) -> str:
-    """The beginning of a long text."""
+    """Return the start of a long text."""
     return cell if len(cell) <= _LONGEST else f"{cell[: _LONGEST - 3]}..."
 
 
 def _ranked(found: Explanation, one: Any, other: Any) -> list[list[Any]]:
-    """What adds most to the log-odds of two classes, first."""
+    """Return the contributions to the log-odds of two classes, largest first."""
     parts = sorted(found.against(one, other), key=lambda part: -abs(part[1]))
     return [[name, float(part)] for name, part in parts]

@@ -1,4 +1,4 @@
-"""``discem demo``: what the library claims, seen on data that every installation has."""
+"""``discem demo``: compare classifiers on data of every installation."""
 
 from __future__ import annotations
 

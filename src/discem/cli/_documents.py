@@ -1,4 +1,4 @@
-"""Documents in files, as models of text read them."""
+"""Read documents from files for models of text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._screen import Meter, Pace, Warnings
 
 
 class Texts(Batch):
-    """Some documents, or texts."""
+    """A batch of documents."""
 
     part, key = "word", "text"
 
@@ -32,7 +32,7 @@ class Texts(Batch):
 
 
 class Documents(Reader):
-    """The documents of a source; `hint` is what to do where a file has not the columns of any."""
+    """The documents of a source; `hint` says what to do if a file lacks their columns."""
 
     noun, in_files = "document", "lines"
 
@@ -87,7 +87,7 @@ class Documents(Reader):
             raise OptionError(f"--min-df {least}: there are only {labels.total():,} documents")
 
     def _read(self, labels: LabelsNeeded) -> Iterator[tuple[Document, str]]:
-        """Documents, and the names of their files."""
+        """Yield documents with the names of their files."""
         source, path = self.source, ""
 
         def skip(name: str) -> int | None:
@@ -108,7 +108,7 @@ class Documents(Reader):
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """An error of the words that are counted speaks of the option."""
+        """Translate errors about counted words to the option of the command."""
         try:
             yield
         except Exception as error:

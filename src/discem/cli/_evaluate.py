@@ -1,4 +1,4 @@
-"""``discem evaluate``: predictions beside the truth."""
+"""``discem evaluate``: compare predictions with labels."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def evaluate(
 
 
 def _cross_validate(reader: Reader, new: Callable[..., Any], n: int) -> tuple[Any, list[float]]:
-    """How good models are on rows that they were not trained on, and the figure of each."""
+    """Cross-validate; return the evaluation, and the figure of each part."""
     import numpy as np
 
     with Meter(lines=True) as meter:

@@ -1,4 +1,4 @@
-"""``discem explain``: what every word adds to a decision."""
+"""``discem explain``: what every word or column adds to a decision."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def explain(
 
 
 def _chosen(batches: Iterator[Batch], wanted: int | None) -> Iterator[tuple[Batch, int]]:
-    """All documents or rows, or the one of that number, from 1 on."""
+    """Yield all documents or rows, or the one with that number, counted from 1."""
     done = 0
     for batch in batches:
         if wanted is None:
@@ -122,7 +122,7 @@ def _chosen(batches: Iterator[Batch], wanted: int | None) -> Iterator[tuple[Batc
 
 
 def _is_text(what: list[str]) -> bool:
-    """A single argument that neither is a file nor is named like one is the text itself."""
+    """Return whether a single argument is a text: neither a file nor named like one."""
     return len(what) == 1 and what[0] != STDIN and not _named_like_file(what[0])
 
 
@@ -132,7 +132,7 @@ def _named_like_file(word: str) -> bool:
 
 
 def _wide(record: dict[str, Any], explanation: Explanation) -> dict[str, Any]:
-    """An explanation as one row: what each column adds has its own column."""
+    """Return an explanation as one row, with a column for each contribution."""
     parts = {name: part for name, *_, part in record["columns"]}
     plain = {name: cell for name, cell in record.items() if not name.endswith("columns")}
     row = {name: cell for name, cell in plain.items() if not isinstance(cell, dict)}

@@ -1,4 +1,4 @@
-"""``discem fit``: a model from files, in memory or as a stream."""
+"""``discem fit``: train a model on files, in memory or as a stream."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _PARAMETERS = {
     "--components": "n_components",
     "--hide": "hide",
     "--missing": "missing",
-}  # of the classifiers, by what they are called here
+}  # the names of the classifiers on the command line
 
 Loss = Enum(
     "Loss", {"auto": "auto", "ncll": "ncll", "hinge": "hinge", "nll": "nll", "blend": "blend"}
@@ -220,7 +220,7 @@ def fit(
     _check_workers(workers, scheduler, stream)
 
     def check_kind(table: bool, hint: str) -> None:
-        """Refuse options that are for data of the other kind."""
+        """Refuse options for the other kind of data."""
         if table:
             why = "is for documents, and this is a table: leave it out"
             refuse(text_flags | text_columns, why)
@@ -310,7 +310,7 @@ def _number(text: str) -> int | float:
 
 
 def _new(options: dict[str, Any], target: str | None, id: str | None, numbers: bool = False) -> Any:
-    """An estimator of tables where there is a target, else one of text."""
+    """Return an estimator of tables if there is a target, else one of text."""
     with leaving_at_once:
         from .. import TableClassifier, TableRegressor, TextClassifier
         from ..io.encoders import check_encoder

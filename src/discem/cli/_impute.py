@@ -1,4 +1,4 @@
-"""``discem impute``: a table without missing cells."""
+"""``discem impute``: fill in the missing cells of a table."""
 
 from __future__ import annotations
 

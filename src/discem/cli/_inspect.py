@@ -1,4 +1,4 @@
-"""``discem inspect``: one page about a model, and about what it makes of data."""
+"""``discem inspect``: write a page about a model and its predictions for data."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _check(reader: Reader, target: str | None) -> Checked:
 
 
 def _density(model: Any, batch: Batch) -> np.ndarray | None:
-    """Ln p(x) of each row, where the model has it."""
+    """Return ln p(x) of each row, if the model has it."""
     try:
         with batch.translated():
             return model.score_samples(batch.X)

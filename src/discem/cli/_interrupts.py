@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, which must not cut what has to stay whole."""
+"""Handle Ctrl-C and SIGTERM without cutting blocks that must be complete."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from ..exceptions import DiscemError
 
 
 class Stopped(KeyboardInterrupt):
-    """The user, or the system, wants the work to end; says what was kept."""
+    """Raised if the user or the system ends the work; says what was kept."""
 
     def __init__(self, signum: int, kept: str = ""):
         super().__init__("interrupted" + (f"; {kept}" if kept else ""))
         self.signum = signum
-        self.exit_code = 128 + signum  # as shells have it: 130 for Ctrl-C, 143 for SIGTERM
+        self.exit_code = 128 + signum  # as in shells: 130 for Ctrl-C, 143 for SIGTERM
 
 
 class Interrupts:
-    """Raises `Stopped` at once, or at the end of a block that is held together.
+    """Raise `Stopped` at once, or at the end of a protected block.
 
-    A second signal ends even such a block, and `cut` then says that it is in pieces. Whatever
-    error a library makes of being interrupted, what leaves the block is `Stopped`.
+    A second signal ends even a protected block, and `cut` is then true. Whatever error a library
+    raises when it is interrupted, `Stopped` leaves the block.
     """
 
     def __init__(self) -> None:
         self.cut = False
-        self.received = 0  # the number of the signal, if there was one
+        self.received = 0  # the number of the signal, if any
         self._holding = False
         self._pending = False
         self._before: dict[int, Any] = {}
@@ -49,7 +49,7 @@ class Interrupts:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Let the block end before a signal does anything."""
+        """Let the block end before a signal takes effect."""
         with self._hold():
             yield
         if self._pending:
@@ -58,7 +58,7 @@ class Interrupts:
 
     @contextmanager
     def finishing(self) -> Iterator[None]:
-        """Let the block end, with which the work is done: then a signal has come too late."""
+        """Let the last block of the work end; a signal during it has no effect."""
         with self._hold():
             yield
         for signum in self._before:

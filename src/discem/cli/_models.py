@@ -1,4 +1,4 @@
-"""Models out of files, and what they say of documents."""
+"""Load models from files, and check that they fit the command."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FLAGS = {
 
 
 def load_model(path: Path) -> Any:
-    """A model of documents or of tables."""
+    """Load a model of documents or of tables."""
     with leaving_at_once:
         from .. import TableClassifier, TableRegressor, TextClassifier
 
@@ -32,7 +32,7 @@ def load_model(path: Path) -> Any:
 
 
 def load_any_classifier(path: Path) -> Any:
-    """A classifier of whatever it takes."""
+    """Load a classifier for any kind of input."""
     model = _load(path)
     if not hasattr(model, "predict_log_proba"):
         kind = type(model).__name__
@@ -52,7 +52,7 @@ def _load(path: Path) -> Any:
 
 
 def load_table_model(path: Path) -> Any:
-    """A model of tables."""
+    """Load a model of tables."""
     model = load_model(path)
     if not is_table(model):
         raise OptionError(f"{path} is a model of documents; this command is for models of tables")
@@ -60,26 +60,26 @@ def load_table_model(path: Path) -> Any:
 
 
 def is_table(model: Any) -> bool:
-    """Whether a model takes the rows of tables, or of arrays; others take documents."""
+    """Return whether a model takes tables or arrays; other models take documents."""
     from .. import TextClassifier
 
     return not (isinstance(model, TextClassifier) or getattr(model, "text", False))
 
 
 def has_columns(model: Any) -> bool:
-    """Whether a model knows the columns of a table, be it fitted already or not."""
+    """Return whether a model has the columns of a table, fitted or not."""
     return not model.__sklearn_is_fitted__() or hasattr(getattr(model, "model_", model), "layout_")
 
 
 def is_regressor(model: Any) -> bool:
-    """Whether the answers of a model are numbers."""
+    """Return whether the answers of a model are numbers."""
     from .. import TableRegressor
 
     return isinstance(model, TableRegressor)
 
 
 def refuse(options: dict[str, Any], why: str) -> None:
-    """Refuse those of options that were given."""
+    """Refuse the given options."""
     for flag, value in options.items():
         if value is not None:
             raise OptionError(f"{flag} {why}")
@@ -88,7 +88,7 @@ def refuse(options: dict[str, Any], why: str) -> None:
 def check_options(
     path: Any, model: Any, of_text: dict[str, Any], of_tables: dict[str, Any]
 ) -> None:
-    """Refuse options that are for models of the other kind."""
+    """Refuse options for models of the other kind."""
     if is_table(model):
         refuse(of_text, f"is for documents, and {path} is a model of tables")
     else:
@@ -96,9 +96,9 @@ def check_options(
 
 
 def resumed_columns(path: Path, model: Any, given: dict[str, str | None]) -> dict[str, str | None]:
-    """The columns of a stream that goes on, by their flags: what the model knows, or those given.
+    """Return the columns of a continued stream by flag: from the model, or those given.
 
-    What it knows may only be repeated: another target would be another question.
+    Columns that the model knows cannot be changed: another target would be another task.
     """
     features = {str(c.name) for c in model.model_.layout_.columns} if is_table(model) else set()
     known = {_FLAGS[role]: name for role, name in model.roles_.items()}
@@ -118,14 +118,14 @@ def resumed_columns(path: Path, model: Any, given: dict[str, str | None]) -> dic
 
 
 def class_names(model: Any) -> list[str]:
-    """The classes as they stand in files; a model from elsewhere may have numbers."""
+    """Return the classes as in files; a loaded model may have numbers."""
     from ..io.labels import plain_labels
 
     return [*map(str, plain_labels(model.classes_))]
 
 
 def find_class(model: Any, name: str) -> Any:
-    """The class of that name."""
+    """Return the class with that name."""
     names = class_names(model)
     if name not in names:
         raise InputError(f"the model has no class {name!r}; it knows {', '.join(names)}")

@@ -1,4 +1,4 @@
-"""Answers that are numbers, on the command line."""
+"""Commands for models of numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..report.evaluation import NumberEvaluation
 
 _QUANTILES = "0.05,0.5,0.95"
-_LOOKED_AT = 2000  # rows, by which a task is told
+_LOOKED_AT = 2000  # rows that determine the task
 _CLASSES = 30  # whole numbers that may still be classes
 _KINDS = {
     "real": "numbers as answers",
@@ -32,10 +32,10 @@ _KINDS = {
 
 
 def reason_for_numbers(source: Source, target: str, task: str) -> str:
-    """Why the target holds numbers; nothing if it holds classes."""
+    """Return why the target holds numbers; an empty text if it holds classes."""
     if task != "auto":
         return f"--task {task}" if task == "regression" else ""
-    if STDIN in source.data:  # which is read once
+    if STDIN in source.data:  # it can only be read once
         return ""
     rows = next(iter(source.rows(_LOOKED_AT)))
     need_column(rows, target, "--target")
@@ -51,7 +51,7 @@ def reason_for_numbers(source: Source, target: str, task: str) -> str:
 
 
 def number_of(text: str) -> float | None:
-    """The finite number that a text is; None if it is none."""
+    """Return the finite number that a text holds; None if it is not one."""
     try:
         number = float(text)
     except ValueError:
@@ -60,7 +60,7 @@ def number_of(text: str) -> float | None:
 
 
 class NumberTables(Tables):
-    """The rows of a source, whose target holds numbers."""
+    """The rows of a source whose target holds numbers."""
 
     def _labels(self, rows: Rows) -> list[Any]:
         target, found = self._roles.target, []
@@ -84,7 +84,7 @@ class NumberTables(Tables):
 
 
 class Numbers:
-    """What commands ask of a model of numbers; see `Classes`, which says what each is for."""
+    """The methods that commands need for a model of numbers; `Classes` documents them."""
 
     figure = "rmse"
 

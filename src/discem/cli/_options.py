@@ -1,4 +1,4 @@
-"""What several commands ask for: documents, a model, a folder for results."""
+"""Options that several commands share: documents, a model, a folder for results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..io.documents import FORMATS
 def option(
     help: str, metavar: str | None = None, *flags: str, default: bool | str = False, **more: Any
 ) -> Any:
-    """An option; its flag is made of the name of the parameter if none is given."""
+    """Declare an option; its flag is the name of the parameter by default."""
     return typer.Option(*flags, help=help, metavar=metavar, show_default=default, **more)
 
 

@@ -1,4 +1,4 @@
-"""``discem outliers``: the rows that are unlike those of the training, and why."""
+"""``discem outliers``: show rows that are unlike the training rows, and why."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def outliers(
 def _outliers(
     model: Any, source: Source, rate: float, id: str | None, path: Path, size: int
 ) -> Iterator[dict[str, Any]]:
-    """The outliers: what names each, ln p(x), and its strangest cells with their strangeness."""
+    """Yield the outliers: name, ln p(x), and the strangest cells with their strangeness."""
     import numpy as np
 
     from ._tables import Tables
@@ -99,10 +99,10 @@ def _outliers(
 
 
 def _outlying(model: Any, X: Any, rate: float, path: Path) -> Any:
-    """Which rows are outliers, if the model can tell."""
+    """Return which rows are outliers, if the model can tell."""
     try:
         return model.outliers(X, rate)
-    except OptionError as error:  # it learnt from a stream, or has no density
+    except OptionError as error:  # the model learnt from a stream, or has no density
         raise ModelFileError(f"{path} does not know what is usual: {error}") from error
 
 

@@ -22,7 +22,7 @@ _NONE: Mapping[str, Any] = MappingProxyType({})
 
 @contextmanager
 def opened(path: Path | None, mode: Literal["w", "wb"] = "w") -> Iterator[IO[Any]]:
-    """The standard output, or a file that appears when it is whole."""
+    """Open the standard output, or a file that appears when it is complete."""
     from ..report._output import OutputError
 
     if path is None or is_standard_output(path):
@@ -39,7 +39,7 @@ def opened(path: Path | None, mode: Literal["w", "wb"] = "w") -> Iterator[IO[Any
 
 
 def form_of(path: Path | None, as_json: bool, table: bool, otherwise: str) -> str:
-    """What to write: as it is asked for, or as the name of the file tells."""
+    """Return the output format: the requested one, or that of the file name."""
     if as_json or table:
         return "table" if table else "jsonl"
     format = guess_format(str(path or ""))
@@ -47,7 +47,7 @@ def form_of(path: Path | None, as_json: bool, table: bool, otherwise: str) -> st
 
 
 class _Lines:
-    """Writes lines that end by LF, of a writer that ends them by CR LF and so quotes a CR."""
+    """Convert CR LF line ends of a csv writer, which quotes CR, to LF."""
 
     def __init__(self, file: IO[str]):
         self.file = file
@@ -57,7 +57,7 @@ class _Lines:
 
 
 def csv_writer(file: IO[str], delimiter: str = ",") -> Any:
-    """Writes rows of CSV, or TSV."""
+    """Return a writer of CSV or TSV rows."""
     return csv.writer(_Lines(file), delimiter=delimiter, lineterminator="\r\n")
 
 
@@ -66,7 +66,7 @@ def csv_writer(file: IO[str], delimiter: str = ",") -> Any:
 
 @contextmanager
 def records(path: Path | None) -> Iterator[Records]:
-    """A file of records, of the format that its name tells: CSV, TSV, JSON lines or Parquet."""
+    """Open a file of records, in the format of its name: CSV, TSV, JSON lines or Parquet."""
     form = guess_format(str(path or "")) or "csv"
     with opened(path, "wb" if form == "parquet" else "w") as file:
         yield (found := _FORMS.get(form, CsvRecords)(file))
@@ -74,16 +74,16 @@ def records(path: Path | None) -> Iterator[Records]:
 
 
 class Records(ABC):
-    """Records that are written some at a time."""
+    """Records that are written in batches."""
 
-    typed = False  # whether files tell numbers from texts
+    typed = False  # whether the format distinguishes numbers from texts
 
     def __init__(self, file: IO[Any]):
         self.file = file
 
     @abstractmethod
     def add(self, columns: Mapping[str, list[Any]], types: Mapping[str, Any] = _NONE) -> None:
-        """Write some records, by their columns; Parquet keeps the types of those that have one."""
+        """Write some records by column; Parquet keeps the types of columns that have one."""
 
     def end(self) -> None:
         """Write what is left."""
@@ -99,7 +99,7 @@ class JsonRecords(Records):
 
 
 class CsvRecords(Records):
-    """The first records say which columns there are."""
+    """Records as CSV; the first batch fixes the columns."""
 
     delimiter = ","
     names: list[str] | None = None
@@ -119,7 +119,7 @@ class TsvRecords(CsvRecords):
 
 
 class ParquetRecords(Records):
-    """They are written at the end, when their types are known."""
+    """Records as Parquet, written at the end, when the types are known."""
 
     typed = True
 
@@ -144,7 +144,7 @@ class ParquetRecords(Records):
         for name, cells in self.columns.items():
             try:
                 arrays[name] = pa.array(cells, self.types.get(name))
-            except (pa.ArrowInvalid, pa.ArrowTypeError):  # a mean of whole numbers, say
+            except (pa.ArrowInvalid, pa.ArrowTypeError):  # a mean of whole numbers, for example
                 arrays[name] = pa.array(cells)
         parquet.write_table(pa.table(arrays), self.file)
         super().end()
@@ -159,7 +159,7 @@ _FORMS: dict[str, Callable[[Any], Records]] = {
 
 
 def check_names(names: list[str], columns: Mapping[str, Any]) -> None:
-    """See that records have the columns of the first ones."""
+    """Check that records have the columns of the first ones."""
     if set(names) != set(columns):
         other = sorted(set(names) ^ set(columns))[0]
         raise InputError(

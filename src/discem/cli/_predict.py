@@ -1,4 +1,4 @@
-"""``discem predict``: a class for every document, or row."""
+"""``discem predict``: predict a class for every document or row."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _write_lines(file: IO[str], answers: Any, answered: Answered) -> None:
     for _, found in answered:
         for row in answers.rows(found):
             file.write(answers.line(row) + "\n")
-        file.flush()  # whoever reads along a pipe need not wait
+        file.flush()  # so that the reader of a pipe need not wait
 
 
 def _write_json(file: IO[str], answers: Any, answered: Answered) -> None:
@@ -117,7 +117,7 @@ def _write_csv(file: IO[str], answers: Any, answered: Answered, delimiter: str =
 
 
 def _write_table(file: IO[str], answers: Any, answered: Answered) -> None:
-    """For people: what names a row comes first, and the beginning of a text last."""
+    """Write a table for people: names of rows first, the start of the text last."""
     console, table, turn = screen(file), Table(), 0
     taken = max(map(len, answers.words), default=0) + len("probability") + _FRAME
     width = max(console.width - taken, _LEAST_TEXT)

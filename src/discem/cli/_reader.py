@@ -1,8 +1,7 @@
-"""What commands read: files, and of these documents, or the rows of a table, as a model takes them.
+"""Read files for commands: documents, or rows of a table, in the form that a model takes.
 
-The commands know `Reader` and `Batch` only. What differs between text and tables is in
-`_documents.py` and `_tables.py`; what differs between answers that are classes and numbers, in
-`_classes.py` and `_numbers.py`.
+Commands only use `Reader` and `Batch`. `_documents.py` and `_tables.py` implement them for text and
+tables. `_classes.py` and `_numbers.py` handle the two kinds of answers.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Source(NamedTuple):
-    """Files by their names, and what was said of them."""
+    """The input files, and the options for reading them."""
 
     data: list[str]
     format: str | None
@@ -35,16 +34,16 @@ class Source(NamedTuple):
 
     @classmethod
     def of(cls, data: list[str], format: str | None, max_size: int) -> Source:
-        """Files by their names, or by patterns of these."""
+        """Return the source for file names or patterns."""
         return cls(expanded(data), format, max_size)
 
     def check(
         self, output: Path | None = None, reads: Sequence[Path] = (), replaces: Path | None = None
     ) -> None:
-        """See, before the work, that there are such files, and that none of them is written to.
+        """Check, before the work, that the files exist and that none of them is overwritten.
 
-        Nor is what else the command `reads`, a model; one that goes on may be what it `replaces`.
-        Each command calls this, for the names are those of files here: patterns are expanded.
+        The model that the command `reads` must not be overwritten, either, unless it `replaces` it.
+        Each command calls this where the files are, as it expands patterns.
         """
         check_sources(self.data, self.format)
         self.check_output(output, reads, replaces)
@@ -52,7 +51,7 @@ class Source(NamedTuple):
     def check_output(
         self, output: Path | None, reads: Sequence[Path] = (), replaces: Path | None = None
     ) -> None:
-        """See that nothing that is read is written to."""
+        """Check that no input is overwritten."""
         from ..report._output import output_file, standard_output
 
         inputs = [*reads, *(0 if name == STDIN else name for name in self.data)]
@@ -61,19 +60,19 @@ class Source(NamedTuple):
             output_file(output, inputs)
 
     def rows(self, size: int, skip: Skip | None = None) -> Iterator[Rows]:
-        """Their rows, so many at a time."""
+        """Yield the rows in batches."""
         from ..io.table_files import read_rows
 
         how: dict[str, Any] = {"format": self.format, "max_size": self.max_size, "skip": skip}
         return read_rows(self.data, size=size, **how)
 
     def expected(self) -> float | None:
-        """About how many rows there are, if that is quickly known of all files."""
+        """Return the approximate number of rows, if it is fast to find for all files."""
         found = [expected_rows(name, find_format(name, self.format)) for name in self.data]
         return None if None in found else sum(found)  # type: ignore[arg-type]
 
     def whole(self, meter: Meter) -> Rows:
-        """All of their rows."""
+        """Return all rows."""
         pace, parts = Pace(meter, "reading", "row"), []
         for rows in self.rows(1000):
             parts.append(rows)
@@ -82,65 +81,65 @@ class Source(NamedTuple):
 
 
 def is_standard_output(path: Path) -> bool:
-    """Also by the name of /dev/stdout, whatever that leads to: it is not to be replaced."""
+    """Return whether the path is the standard output, also as /dev/stdout."""
     return str(path) == "-" or (str(path).startswith("/dev/") and is_same_file(path, 1))
 
 
 class Batch(ABC):
-    """Some documents or rows."""
+    """A batch of documents or rows."""
 
     part: str
-    """What adds to the score of one of them."""
+    """What adds to the score: words or columns."""
     X: Any
-    """What the model takes."""
+    """The rows in the form that the model takes."""
     labels: list[Any]
-    """Their labels, or numbers, where they were asked for."""
+    """The labels or numbers, if they were requested."""
     origin: dict[str, int]
-    """How many of them each file had, by its name."""
+    """The number of rows from each file, by its name."""
     key: str
-    """What the names are: the column that they come from."""
+    """The column that the names come from."""
     names: list[Any]
-    """One name for each: of a document, its text."""
+    """One name per row; for a document, its text."""
 
     def __len__(self) -> int:
         return len(self.names)
 
     @abstractmethod
     def one(self, i: int) -> Any:
-        """One of them, as `explain` of the model takes it."""
+        """Return one row in the form that `explain` takes."""
 
     def identity(self, i: int) -> dict[str, Any]:
-        """What names one of them in a record; nothing names a document."""
+        """Return what names a row in a record; documents have no name."""
         return {}
 
     def titled(self, i: int, title: str) -> str:
-        """A title, after what names the row."""
+        """Return a title with the name of the row."""
         for key, name in self.identity(i).items():
             title = f"{key} {name}: {title}"
         return title
 
     def cells(self, i: int) -> dict[str, Any] | None:
-        """The cells of a row; a document has none."""
+        """Return the cells of a row; None for a document."""
         return None
 
     @abstractmethod
     def translated(self) -> AbstractContextManager[None]:
-        """Let errors and warnings of the model speak of these rows in the words of the shell."""
+        """Translate errors and warnings of the model to the files and options of the command."""
 
 
 class Training(NamedTuple):
-    """All documents or rows to train on, wherever they are."""
+    """All documents or rows to train on, local or on workers."""
 
     X: Any
     y: Any
     n: int
     translated: Callable[..., AbstractContextManager[None]]
-    """Lets errors speak in the words of the shell: of all rows, or of some that are given."""
-    families: dict[Any, str] | None = None  # of the columns, where they are known before training
+    """Translate errors to the files and options of the command, for all or some rows."""
+    families: dict[Any, str] | None = None  # the families of columns, if known before training
 
 
 class Reader(ABC):
-    """Reads the files of a source for a model."""
+    """Read the files of a source for a model."""
 
     noun: str
     in_files: str  # the format of predictions
@@ -148,10 +147,10 @@ class Reader(ABC):
     def __init__(self, source: Source, model: Any):
         self.source, self.model, self.answers = source, model, answers_of(model)
         self.warnings = Warnings(self.noun)
-        self.trail: Trail | None = None  # of a stream, which learns no row twice
+        self.trail: Trail | None = None  # tracks learnt rows of a stream
 
     def skip(self, path: str) -> int | None:
-        """A file is to be read: how many of its rows were learnt before; None is all of them."""
+        """Return how many rows of a file to skip because they are learnt; None is all."""
         before = self.trail.begin(path) if self.trail is not None else 0
         if before is None:
             note(f"{path}: all of it was learnt before")
@@ -161,29 +160,29 @@ class Reader(ABC):
 
     @abstractmethod
     def roles(self) -> dict[str, str]:
-        """The names of columns that a model remembers, by what they are for."""
+        """The columns that a model remembers, by their role."""
 
     @abstractmethod
     def batches(self, size: int, labels: LabelsNeeded = "optional") -> Iterator[Batch]:
-        """All of it, so many documents or rows at a time."""
+        """Yield all documents or rows in batches."""
 
     @abstractmethod
     def whole(self, meter: Meter) -> Training:
-        """All of it at once."""
+        """Return all documents or rows."""
 
     @abstractmethod
     def on_workers(self, client: Any, meter: Meter) -> Training:
-        """The same, read by workers."""
+        """Return the same, read by workers."""
 
     @property
     @abstractmethod
     def learnt(self) -> int:
-        """How many documents or rows the model has learnt from a stream."""
+        """Return how many documents or rows the model has learnt from a stream."""
 
     def answered(
         self, size: int, meter: Meter, labels: LabelsNeeded = "optional"
     ) -> Iterator[tuple[Batch, Any]]:
-        """Batches, and what the model says of them."""
+        """Yield batches with the predictions of the model."""
         pace = Pace(meter, f"{self.noun}s", self.noun)
         for batch in self.batches(size, labels):
             with batch.translated():
@@ -192,7 +191,7 @@ class Reader(ABC):
             pace.passed(len(batch))
 
     def check_labels(self, labels: Counter[Any]) -> None:
-        """See that there is something to tell apart."""
+        """Check that there are at least two classes."""
         classes = set(labels) - {None}
         if not classes:
             raise InputError(f"none of the {counted(labels.total(), self.noun)} has a label")
@@ -203,7 +202,7 @@ class Reader(ABC):
             )
 
     def check_first_labels(self, labels: list[Any]) -> None:
-        """See that a stream begins with a label."""
+        """Check that the first batch of a stream has a label."""
         if not any(labels):
             raise InputError(
                 f"none of the first {counted(len(labels), self.noun)} has a label: a stream should "
@@ -212,7 +211,7 @@ class Reader(ABC):
 
 
 def answers_of(model: Any) -> Any:
-    """What commands ask of a model of classes, or of numbers: `Classes` or `Numbers`."""
+    """Return `Classes` or `Numbers` for the model."""
     from ._classes import Classes
     from ._numbers import Numbers
 
@@ -220,10 +219,10 @@ def answers_of(model: Any) -> Any:
 
 
 def reader_of(model: Any, source: Source, columns: dict[str, str | None], hint: str) -> Reader:
-    """A reader of documents or of tables, whichever the model takes.
+    """Return a reader of documents or tables, as the model needs.
 
-    `columns` are those that were named, by their flags. The hint is what to do where a file has not
-    the columns of documents.
+    `columns` are the named columns, by flag. `hint` says what to do if a file lacks the columns of
+    documents.
     """
     from ._documents import Documents
     from ._numbers import NumberTables
@@ -239,7 +238,7 @@ def reader_of(model: Any, source: Source, columns: dict[str, str | None], hint: 
 def reader_for(
     path: Any, model: Any, source: Source, of_text: dict[str, Any], of_tables: dict[str, Any]
 ) -> Reader:
-    """A reader for the model of a file; options must be those of what it takes."""
+    """Return a reader for a loaded model; the options must fit the model."""
     check_options(path, model, of_text, of_tables)
     hint = f"{path} is a model of documents, not of tables"
     return reader_of(model, source, of_text | of_tables, hint)

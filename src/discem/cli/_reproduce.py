@@ -21,7 +21,7 @@ from ._start import leaving_at_once
 
 
 class NoExperimentsError(DiscemError):
-    """Experiments were asked for where only the package is."""
+    """Raised if experiments are requested without a clone of the repository."""
 
 
 def reproduce(
@@ -72,7 +72,7 @@ def reproduce(
         return
     chosen = list(catalogue.ORDER) if "all" in names else list(dict.fromkeys(names))
     for name in chosen:
-        catalogue.load(name)  # all of them are there, before anything is done
+        catalogue.load(name)  # check all names before the first one runs
     plan = study.Plan(None if data is None else str(data), seeds, quick)
     if fresh:
         study.forget(chosen, plan, output)
@@ -93,7 +93,7 @@ def reproduce(
 
 
 def _find_experiments() -> None:
-    """Make `lab` importable, unless a script beside it is run, which has it on the path already."""
+    """Make `lab` importable; a script beside it has it on the path already."""
     folder = Path(__file__).parents[3] / "experiments"
     places = (Path(sys.argv[0]).resolve().parent, folder)
     found = [place for place in places if (place / "lab" / "study.py").exists()]
@@ -132,7 +132,7 @@ def _results_table(contents: list[dict[str, Any]]) -> Table:
 
 
 def _not_done(contents: list[dict[str, Any]]) -> dict[str, list[str]]:
-    """By the reason, the experiments that have parts which were not done."""
+    """Return the experiments with missing parts, by reason."""
     reasons: dict[str, list[str]] = {}
     for content in contents:
         for why in dict.fromkeys(each["why"] for each in content["missing"]):

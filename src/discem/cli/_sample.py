@@ -1,4 +1,4 @@
-"""``discem sample``: rows that a model draws."""
+"""``discem sample``: draw rows from a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands show: where the work is, and tables."""
+"""Show progress and tables in the terminal."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def screen(file: Any = None) -> Console:
-    """A console that takes text as it is: labels and words may look like markup."""
+    """Return a console that prints text unchanged: labels may look like markup."""
     return Console(file=file, markup=False, emoji=False, highlight=False)
 
 
 def one_line(text: str) -> str:
-    """The text on one line, and without what a terminal would obey."""
+    """Return the text on one line, without control characters."""
     return "".join(c if c.isprintable() else " " for c in text)
 
 
 def escaped(text: str) -> str:
-    """The same for messages, in which a name should be told from another."""
+    """Return the same for messages, with names distinguishable."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def counted(n: int, noun: str) -> str:
-    """A number and what it is of: 1 class, 2 classes."""
+    """Format a count with its noun: 1 class, 2 classes."""
     plural = noun + ("es" if noun.endswith("s") else "s")
     return f"{n:,} {noun if n == 1 else plural}"
 
 
 def duration(seconds: float) -> str:
-    """Seconds in words: 8 s, 12 min, 3.5 h."""
+    """Format seconds: 8 s, 12 min, 3.5 h."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 def to_json(record: dict[str, Any]) -> str:
-    """One JSON line; a label of a model from elsewhere may hold what UTF-8 cannot."""
+    """Format a JSON line; labels may have characters that UTF-8 cannot encode."""
     text = json.dumps(record, ensure_ascii=False)
     return _SURROGATES.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
@@ -72,25 +72,25 @@ def show_parts(
 
 
 def plain_cell(cell: Any) -> Any:
-    """A cell as JSON has it; a date, say, is a text."""
+    """Return a cell as JSON can hold it; a date becomes a text, for example."""
     return cell if isinstance(cell, str | int | float | None) else str(cell)
 
 
 def note(text: str) -> None:
-    """A line on stderr besides the work, which does not end for want of a place to tell of it."""
+    """Print a line on stderr; an error in printing does not end the work."""
     with suppress(OSError):
         print(f"discem: {escaped(text)}", file=sys.stderr, flush=True)
 
 
 class Warnings:
-    """Says what the library warns of, each thing once, in the words of the shell."""
+    """Show each warning of the library once, in the words of the command line."""
 
     def __init__(self, noun: str = "document"):
         self.noun, self.known = noun, set[str]()
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """Say it when the block has ended well."""
+        """Show the warnings when the block has ended without an error."""
         with warnings.catch_warnings(record=True) as caught:
             yield
         for each in caught:
@@ -110,7 +110,7 @@ class Warnings:
 
 
 class Meter:
-    """Where the work is, on stderr: a bar on a terminal, a line now and then elsewhere."""
+    """Show progress on stderr: a bar on a terminal, else a line from time to time."""
 
     def __init__(self, lines: bool = False, bar: bool = True):
         console = Console(stderr=True)
@@ -146,7 +146,7 @@ class Meter:
         accuracy: float | None = None,
         noun: str = "document",
     ) -> None:
-        """Show the step, the share of all work done (if known), and how fast and good it is."""
+        """Show the step, the share of all work done (if known), speed and accuracy."""
         text = step
         if rate is not None:
             text += f"  {rate:,.0f} {noun}s/s"
@@ -163,7 +163,7 @@ class Meter:
 
 
 class Pace:
-    """Tells a meter of documents, or rows, as they are counted."""
+    """Count documents or rows for a meter."""
 
     def __init__(
         self, meter: Meter, step: str, noun: str = "document", expected: float | None = None

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while modules are loaded. Imports next to nothing, for it comes first."""
+"""Handle Ctrl-C and SIGTERM while modules load. Imports almost nothing, as it comes first."""
 
 # not `signal` itself, whose enumerations take as long to load as all that comes before
 import _signal as signal  # type: ignore[import-not-found]
@@ -6,10 +6,10 @@ import os
 
 
 class _LeavingAtOnce:
-    """Lets Ctrl-C and SIGTERM end the process without further ado: for imports.
+    """End the process at once on Ctrl-C and SIGTERM, during imports.
 
-    There is nothing to keep as yet, and libraries make errors of all kinds of an exception that
-    is raised while they are loaded.
+    There is nothing to save yet, and libraries turn exceptions raised during their import into
+    other errors.
     """
 
     def __enter__(self) -> None:
@@ -34,5 +34,5 @@ leaving_at_once = _LeavingAtOnce()
 
 
 def ignore_from_now_on() -> None:
-    """All is done, and the interpreter needs a moment to end."""
+    """Ignore signals while the interpreter ends: all work is done."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

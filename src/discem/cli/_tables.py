@@ -1,4 +1,4 @@
-"""Tables in files, as models of tables read them."""
+"""Read tables from files for models of tables."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from ..io.vectors import in_place
 from ._reader import Batch, Reader, Source, Training
 from ._screen import Meter, Pace, Warnings, plain_cell
 
-_FEW = 10  # rows that may all have labels of their own
-_TAKEN = ("label", "probability", "probabilities")  # names in predictions
+_FEW = 10  # rows that may all have distinct labels
+_TAKEN = ("label", "probability", "probabilities")  # column names of predictions
 _PARTITION = re.compile(r"partition ([0-9]+): (.*)", re.DOTALL)
 _WORDS = {
     "fit without engine, or leave the column out": "fit without workers, or --ignore it",
@@ -36,14 +36,14 @@ _WORDS = {
 
 
 class Roles(NamedTuple):
-    """Columns that are no part of the model."""
+    """Columns that are not features: target and id."""
 
     target: str | None = None
     id: str | None = None
 
     @classmethod
     def of(cls, known: dict[str, str], target: str | None, id: str | None) -> Roles:
-        """Those that are given, or those that the model remembers."""
+        """Return the given roles, or those that the model remembers."""
         roles = cls(target or known.get("target"), id or known.get("id"))
         if roles.target is not None and roles.target == roles.id:
             raise OptionError(f"--target and --id are both {roles.id!r}")
@@ -54,7 +54,7 @@ class Roles(NamedTuple):
 
 
 def families_of(pairs: list[str], ignored: list[str], roles: Roles) -> dict[str, str]:
-    """What was said of columns besides their roles, by name; of each of them, one thing."""
+    """Return the given families of columns by name; each column may only be given once."""
     said = [(f"--{role}", name, "") for role, name in roles.names().items()]
     said += [("--ignore", name, "ignored") for name in ignored]
     for pair in pairs:
@@ -73,7 +73,7 @@ def families_of(pairs: list[str], ignored: list[str], roles: Roles) -> dict[str,
 
 
 class SomeRows(Batch):
-    """Some rows of a table."""
+    """A batch of rows of a table."""
 
     part = "column"
 
@@ -102,7 +102,7 @@ class SomeRows(Batch):
 
 
 class Tables(Reader):
-    """The rows of a source; what the model was fitted to says what their cells are."""
+    """The rows of a source, read with the column kinds of the fitted model."""
 
     noun, in_files = "row", "csv"
 
@@ -136,14 +136,14 @@ class Tables(Reader):
             yield batch
 
     def _names(self, rows: Rows, done: int) -> tuple[str, list[Any]]:
-        """Names of rows: those of a column, or their numbers from 1 on."""
+        """Return the names of rows: the cells of a column, or row numbers from 1."""
         id = self._roles.id
         if id is None or id not in rows.columns:
             return "row", list(range(done + 1, done + len(rows) + 1))
         return "id" if id in _TAKEN else id, [*map(plain_cell, rows.cells(id))]
 
     def _known(self, rows: Rows, new: bool) -> ReadTable:
-        """The columns that the model takes, as far as they are there."""
+        """Return the columns of the model that are present."""
         if new:
             self._look(rows)
         found = {
@@ -155,9 +155,9 @@ class Tables(Reader):
 
     @cached_property
     def _kinds(self) -> dict[str, str | None]:
-        """The columns of the model, and what their cells must be.
+        """Return the columns of the model, and the required kinds of their cells.
 
-        Of an ignored column only counts which cells are missing, if anything does.
+        For an ignored column, only missing cells matter, if anything does.
         """
         layout = getattr(self.model, "model_", self.model).layout_
         return {
@@ -167,7 +167,7 @@ class Tables(Reader):
         }
 
     def _look(self, rows: Rows) -> None:
-        """Say which columns are not there, and which are not known."""
+        """Warn of absent and unknown columns."""
         columns = getattr(self.model, "model_", self.model).layout_.columns
         needed = [str(column.name) for column in columns if column.family != "ignored"]
         lacking = [name for name in needed if name not in rows.columns]
@@ -242,7 +242,7 @@ class Tables(Reader):
         return families if isinstance(families, dict) else {}
 
     def _labels(self, rows: Rows) -> list[Any]:
-        """The labels of rows, which must have a column of them."""
+        """Return the labels of rows; the column must exist."""
         target = self._roles.target
         if target is None:
             raise OptionError(
@@ -252,7 +252,7 @@ class Tables(Reader):
         return rows.labels(target)
 
     def _feature_names(self, rows: Rows) -> list[str]:
-        """Which columns a model is to be fitted to; those that were named must be there."""
+        """Return the columns to fit a model to; named ones must exist."""
         families, apart = self._given, {*self.roles().values()}
         for name, family in families.items():
             need_column(rows, name, "--ignore" if family == "ignored" else "--family")
@@ -264,7 +264,7 @@ class Tables(Reader):
         return names
 
     def _X(self, rows: Rows) -> ReadTable:
-        """The columns that a model is to be fitted to; ignored ones are not looked at."""
+        """Return the columns to fit a model to, without ignored ones."""
         families = self._given
         return ReadTable(
             {
@@ -277,7 +277,7 @@ class Tables(Reader):
 
 
 class Arrays(Tables):
-    """The rows of a source for a model of arrays: all columns are numbers, in their order."""
+    """The rows of a source for a model of arrays: all columns are numbers, in order."""
 
     def _known(self, rows: Rows, new: bool) -> Any:
         names = self._names_of_columns(rows)
@@ -300,7 +300,7 @@ class Arrays(Tables):
 
 
 def need_column(rows: Rows, name: str, flag: str) -> None:
-    """See that a column is there."""
+    """Check that a column exists."""
     if name not in rows.columns:
         hint = hint_of(name, rows.names, f"there is {listed(rows.names)}")
         raise InputError(f"{rows.path}: no column {name!r}, which {flag} names; {hint}")
@@ -308,7 +308,7 @@ def need_column(rows: Rows, name: str, flag: str) -> None:
 
 @contextmanager
 def placed(place: Callable[[int], str]) -> Iterator[None]:
-    """Errors of the library speak of options as they are called here, and of rows by `place`."""
+    """Translate errors of the library to command-line options, and rows by `place`."""
     try:
         yield
     except InputError as error:
@@ -320,7 +320,7 @@ def placed(place: Callable[[int], str]) -> Iterator[None]:
 
 @contextmanager
 def _placed_in_parts(parts: Any) -> Iterator[None]:
-    """The same for rows on workers: of a partition, or of all of them if they were looked at."""
+    """Do the same for rows on workers, within a partition or among all rows."""
     try:
         yield
     except InputError as error:
@@ -332,5 +332,5 @@ def _placed_in_parts(parts: Any) -> Iterator[None]:
 
 
 def _nothing(rows: Rows) -> Content:
-    """A column of missing cells."""
+    """Return a column of missing cells."""
     return Content("number", np.full(len(rows), np.nan))

@@ -1,4 +1,4 @@
-"""Training as commands do it: what has been learnt is saved, whatever ends it."""
+"""Training in commands: what has been learnt is saved, however the command ends."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ _CHOSEN = {
 
 
 class Job:
-    """A model that is trained on what a reader reads, and goes to a file."""
+    """A model that is trained on the input of a reader, and saved to a file."""
 
     def __init__(self, model: Any, output: Path, interrupts: Interrupts, reader: Reader):
         self.model, self.output, self.interrupts, self.reader = model, output, interrupts, reader
         self.learnt = self.saved = 0
 
     def whole(self, fit: Callable[[], Any], translated: AbstractContextManager[None]) -> None:
-        """Call `fit` and save the model; if a signal ends it, what there is of the model."""
+        """Call `fit` and save the model; after a signal, save what was learnt so far."""
         model, interrupts = self.model, self.interrupts
         try:
             with translated, self.reader.warnings.translated():
                 fit()
-        except BaseException as error:  # libraries make errors of all kinds of a signal
-            learnt = model.__sklearn_is_fitted__() and model.history_  # an epoch at least
+        except BaseException as error:  # libraries turn a signal into all kinds of errors
+            learnt = model.__sklearn_is_fitted__() and model.history_  # at least one epoch
             gone = isinstance(error, EngineError)  # workers, say
             if not (interrupts.received or gone) or not learnt:
                 raise
@@ -56,9 +56,9 @@ class Job:
             self.save()
 
     def stream(self, size: int, save_every: int, teach: Callable[[Batch], float | None]) -> None:
-        """Teach one batch after the other; the model in the file is never far behind.
+        """Teach one batch after the other, and save the model regularly.
 
-        `teach` returns the accuracy so far, if it is known.
+        `teach` returns the accuracy so far, if known.
         """
         noun, reader = self.reader.noun, self.reader
         resumed = self.model.__sklearn_is_fitted__()
@@ -102,7 +102,7 @@ class Job:
         self.saved = self.learnt
 
     def _keep(self) -> str:
-        """Save what can be saved, and say what there is."""
+        """Save the model if possible; return a message that says what was saved."""
         if self.learnt > self.saved and not self.interrupts.cut:
             self.save()
         if not self.saved:
@@ -111,7 +111,7 @@ class Job:
 
 
 def train(job: Job, client: Any = None) -> str:
-    """Train on all there is, here or on the workers of a client; tell what was learnt."""
+    """Train on all data, here or on the workers of a client; return a summary."""
     model, reader = job.model, job.reader
     with Meter(lines=True) as meter:
         data = reader.on_workers(client, meter) if client else reader.whole(meter)
@@ -138,7 +138,7 @@ def train(job: Job, client: Any = None) -> str:
 
 
 def train_on_stream(job: Job, size: int, save_every: int) -> str:
-    """Train on one batch after the other; tell what was learnt."""
+    """Train on one batch after the other; return a summary."""
     model, reader = job.model, job.reader
     resumed = model.__sklearn_is_fitted__()
     progress = _Progress(reader)
@@ -159,9 +159,9 @@ def train_on_stream(job: Job, size: int, save_every: int) -> str:
 
 
 class _Progress:
-    """How many rows were predicted rightly before they were learnt.
+    """Count correct predictions of rows before they are learnt.
 
-    A model of text counts this itself, over all streams that it has learnt from.
+    A model of text counts these itself, over all its streams.
     """
 
     def __init__(self, reader: Reader):
@@ -185,7 +185,7 @@ class _Progress:
 
 
 def step_of(record: dict[str, Any]) -> str:
-    """What an epoch is for."""
+    """Return what an epoch is for."""
     density = " of the density" if record["stage"] == "density" else ""
     return record.get("choice") or f"epoch {record['epoch']}{density}"
 
@@ -203,7 +203,7 @@ def _show_columns(families: dict[Any, str]) -> None:
 
 
 def _chosen(model: Any) -> str:
-    """What training chose, or was told."""
+    """Return the options that training used."""
     chosen, text = model.chosen_, ""
     for name, called in _CHOSEN.items():
         if name in chosen:

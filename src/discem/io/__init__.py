@@ -1,1 +1,1 @@
-"""Readers and row views, what a model sees of its input; and files that are written whole."""
+"""Readers of input, the row formats of models, and atomic writing of files."""

@@ -1,4 +1,4 @@
-"""Documents as rows of numbers: words counted by scikit-learn, weighted, brought to one length."""
+"""Documents as rows of numbers: word counts by scikit-learn, weighted and scaled to one length."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ COUNTING = (  # options of scikit-learn's CountVectorizer
 )
 WEIGHTINGS = ("tfidf", "presence", "counts")
 PIECES = "pieces"  # words, and pieces of them
-_ALLOWED: dict[str, tuple] = {  # in a file: what people give may also be a function
+_ALLOWED: dict[str, tuple] = {  # allowed types in a file; users may also give a function
     "analyzer": ("word", PIECES, "char", "char_wb"),
     "lowercase": (True, False),
     "strip_accents": (None, "ascii", "unicode"),
 }
 _LONGEST_NGRAM = 100
 _MOST_COLUMNS = 2**31 - 1
-_WHOLE_CORPUS = {"min_df": 1, "max_df": 1.0, "max_features": None}  # they need all words at once
+_WHOLE_CORPUS = {"min_df": 1, "max_df": 1.0, "max_features": None}  # these need all words at once
 
 
 def as_documents(X) -> list[Any]:
-    """A list of documents, each a text or a sequence of words; anything else is named."""
+    """Return a list of documents, each a text or a sequence of words; errors name other items."""
     if isinstance(X, str | bytes):
         raise InputError(f"X is one text, {shown(X)}: expected a list of texts, such as [text]")
     if sp.issparse(X) or getattr(getattr(X, "dtype", None), "kind", "O") in "biufc":
@@ -67,10 +67,10 @@ def _check_words(row: int, document) -> None:
 
 
 class Counted(NamedTuple):
-    """Documents that were counted before it was known which words are to be kept."""
+    """Documents that were counted before the vocabulary is known."""
 
     counts: sp.csr_matrix
-    words: list[str] | None  # by column; None where they are hashed
+    words: list[str] | None  # by column; None if words are hashed
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -78,7 +78,7 @@ class Counted(NamedTuple):
 
 
 class Occurrences(NamedTuple):
-    """How many documents there are, and how many of them have each word."""
+    """The number of documents, and the number of documents with each word."""
 
     n_documents: int
     words: list[str] | None
@@ -87,7 +87,7 @@ class Occurrences(NamedTuple):
 
     @classmethod
     def of(cls, counted: Counted, rows: np.ndarray) -> Occurrences:
-        """What some of the documents tell of words."""
+        """Count the words of some of the documents."""
         counts = counted.counts[rows]
         width = counts.shape[1]
         documents = np.bincount(counts.indices, minlength=width).astype(np.float64)
@@ -96,7 +96,7 @@ class Occurrences(NamedTuple):
 
     @classmethod
     def merge(cls, *parts: Occurrences) -> Occurrences:
-        """Those of all parts."""
+        """Merge the counts of all parts."""
         n = sum(part.n_documents for part in parts)
         if parts[0].words is None:
             documents, total = np.sum([[p.documents, p.total] for p in parts], axis=0)
@@ -113,14 +113,14 @@ class Occurrences(NamedTuple):
 
 @savable
 class Bag:
-    """How documents become rows: the vocabulary, and in how many documents each word occurs.
+    """Convert documents to rows: the vocabulary, and the document frequency of each word.
 
     Parameters
     ----------
     options : dict
-        Those of scikit-learn's CountVectorizer that `COUNTING` names.
+        The options of scikit-learn's CountVectorizer in `COUNTING`.
     n_columns : int or None
-        With a number, words are hashed into so many columns and no vocabulary is kept.
+        If a number, words are hashed into this many columns, without a vocabulary.
     """
 
     def __init__(self, options: dict[str, Any], n_columns: int | None):
@@ -156,19 +156,19 @@ class Bag:
         return counts
 
     def count_freely(self, documents: list[Any]) -> Counted:
-        """Count some documents of a corpus, before its words are known."""
+        """Count some documents of a corpus before its vocabulary is known."""
         if self.n_columns:
             self._refuse_pruning("hashed words are not")
             return Counted(self.count(documents), None)
         vectorizer = Bag(self.options | _WHOLE_CORPUS, None)._make()
         try:
             counts = _translating(vectorizer.fit_transform, documents)
-        except EmptyVocabulary:  # there may be words in others
+        except EmptyVocabulary:  # other documents may have words
             return Counted(sp.csr_matrix((len(documents), 0), dtype=np.int64), [])
         return Counted(counts, [str(word) for word in vectorizer.get_feature_names_out()])
 
     def learn_words(self, found: Occurrences) -> None:
-        """Make a vocabulary of the words of a whole corpus, counted elsewhere."""
+        """Make the vocabulary from a whole corpus that was counted elsewhere."""
         self.n_documents, self.document_count = found.n_documents, found.documents
         if not found.documents.any():
             raise EmptyVocabulary("the documents hold no words, or stop words only")
@@ -184,7 +184,7 @@ class Bag:
         self.document_count = found.documents[kept]
 
     def _frequent(self, found: Occurrences) -> np.ndarray:
-        """Which words are in as many documents as min_df and max_df say."""
+        """Return which words satisfy min_df and max_df."""
         least, most = (
             value if isinstance(value, int | np.integer) else value * found.n_documents
             for value in (self.options["min_df"], self.options["max_df"])
@@ -194,7 +194,7 @@ class Bag:
         return (found.documents >= least) & (found.documents <= most)
 
     def arrange(self, counted: Counted) -> sp.csr_matrix:
-        """Counts by the columns of the vocabulary; words outside it are left out."""
+        """Return counts by the columns of the vocabulary; other words are left out."""
         counts, words = counted
         if words is None:
             return counts
@@ -205,7 +205,7 @@ class Bag:
         return sp.csr_matrix((counts.data[known], indices, ends), (counts.shape[0], len(self)))
 
     def grow(self, documents: list[Any]) -> sp.csr_matrix:
-        """Count the next documents of a stream; words never met before join the vocabulary."""
+        """Count the next documents of a stream; new words join the vocabulary."""
         self._refuse_pruning("those of a stream are not")
         counts = self.count(documents) if self.n_columns else self._count_and_grow(documents)
         if not self.n_documents and not counts.nnz:
@@ -215,7 +215,7 @@ class Bag:
 
     @contextmanager
     def undone_on_error(self) -> Iterator[None]:
-        """What was counted here has never been, if an error comes of it."""
+        """Undo all counts of the block if it raises an error."""
         known, count, n_documents = len(self.vocabulary), self.document_count, self.n_documents
         self._recounted = self._recounted[0][:0], self._recounted[1][:0]
         try:
@@ -235,7 +235,7 @@ class Bag:
                 )
 
     def _count_and_grow(self, documents: list[Any]) -> sp.csr_matrix:
-        """Each document costs what it is long, however many words are known."""
+        """Count documents in time proportional to their length, whatever the vocabulary."""
         analyze = self._analyze = self._analyze or self._make_analyzer(documents)
         counted = _translating(
             lambda each: [Counter(map(str, analyze(document))) for document in each], documents
@@ -249,14 +249,14 @@ class Bag:
         return sp.csr_matrix((values, indices.astype(np.int32), indptr), (len(counted), len(self)))
 
     def _make_analyzer(self, documents: list[Any]) -> Callable[[Any], list[str]]:
-        """What finds the words of a document; scikit-learn looks at the options first."""
+        """Return the function that splits a document into words; scikit-learn checks options."""
         vectorizer = self._make()
         with suppress(EmptyVocabulary):
             _translating(vectorizer.fit_transform, documents)
         return vectorizer.build_analyzer()
 
     def forget(self, n_words: int) -> None:
-        """Keep the first words of the vocabulary only."""
+        """Keep only the first words of the vocabulary."""
         while len(self.vocabulary) > n_words:
             self.vocabulary.popitem()
 
@@ -271,7 +271,7 @@ class Bag:
         return _translating(self._vectorizer.transform, documents)
 
     def columns(self, document) -> dict[int, str]:
-        """The words of a document by column; hashed words that share a column are joined."""
+        """Return the words of a document by column; hashed words that share a column are joined."""
         found = dict.fromkeys(self._make().build_analyzer()(document))
         if not found:
             return {}
@@ -296,7 +296,7 @@ class Bag:
         self.n_documents += counts.shape[0]
 
     def _make(self) -> Any:
-        """A vectoriser of scikit-learn that also takes documents that are lists of words."""
+        """Return a vectoriser of scikit-learn that also accepts lists of words."""
         from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 
         pieces = self.options["analyzer"] == PIECES
@@ -329,7 +329,7 @@ class Bag:
     # --- weighting --------------------------------------------------------------------------------
 
     def weigh(self, counts: sp.csr_matrix, weighting: str, length: float | None) -> sp.csr_matrix:
-        """The rows that the model sees: weighted counts, scaled to the Euclidean norm `length`.
+        """Return the rows for the model: weighted counts, scaled to the Euclidean norm `length`.
 
         "tfidf" is ``(1 + ln count) (1 + ln((1 + documents) / (1 + documents with the word)))``.
         """
@@ -353,7 +353,7 @@ class Bag:
     # --- files ------------------------------------------------------------------------------------
 
     def to_fields(self) -> dict[str, Any]:
-        """What a file says of a bag; two arrays are read and written faster than a dict."""
+        """Return what a file stores of a bag; two arrays are faster than a dict."""
         words = list(self.vocabulary)
         text = np.frombuffer("".join(words).encode("utf-8", "surrogatepass"), dtype=np.uint8)
         return {
@@ -380,7 +380,7 @@ class Bag:
         return bag
 
     def check(self) -> None:
-        """Refuse what no documents can have left; it may come from anywhere."""
+        """Validate the bag, which may come from any file."""
         self.check_options()
         if self.n_columns is not None:
             check_count("n_columns", self.n_columns, 1, _MOST_COLUMNS)
@@ -390,7 +390,7 @@ class Bag:
         check_array("document_count", seen, (len(self),), 0.0, most=self.n_documents)
 
     def check_options(self) -> None:
-        """Refuse options that are not ours, or that documents might never be counted by."""
+        """Check the options: only known ones, without patterns that may take exponential time."""
         demand(isinstance(self.options, dict), "the options of its words are not a dict")
         unknown = [str(name) for name in {*self.options} ^ {*COUNTING}]
         demand(not unknown, f"{unknown[:1]} is no option of its words, or it is missing")
@@ -412,7 +412,7 @@ class Bag:
         self._make()
 
     def __getstate__(self) -> dict[str, Any]:
-        # they hold functions, and are made again
+        # they hold functions, and are built again
         return self.__dict__ | {"_vectorizer": None, "_analyze": None}
 
     def __deepcopy__(self, memo) -> Bag:
@@ -430,11 +430,11 @@ def _as_text(document) -> str:
 
 
 class EmptyVocabulary(InputError):
-    """Documents without a single word."""
+    """Raised if no document has a word."""
 
 
 def _translating(work: Callable[[list[Any]], Any], documents: list[Any]) -> Any:
-    """Let scikit-learn work; what it does not like is said in our own errors."""
+    """Call scikit-learn, and translate its errors into ours."""
     try:
         return work(documents)
     except DiscemError:

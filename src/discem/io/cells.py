@@ -1,8 +1,8 @@
-"""The cells of one column as numbers, or as codes of levels, whatever held them.
+"""The cells of one column as numbers, or as codes of levels, from any library.
 
 NaN, None, NaT, the NA of pandas and masked cells are missing. Dates are days since 1970-01-01 UTC,
-durations are days. The cells of a column are levels if all are whole numbers and some are beyond
-2**53: floats could not tell them apart. This holds for integers, decimals and fractions.
+durations are days. Columns of whole numbers (integers, decimals or fractions) with some beyond
+2**53 are read as levels, because floats could not tell such numbers apart.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import numpy as np
 
 from ..exceptions import InputError, NoNumberError
 
-LARGEST = 1e150  # squares of what is beyond overflow
-_EXACT = 2**53  # beyond, whole numbers cannot be told apart as floats
+LARGEST = 1e150  # squares of larger numbers overflow
+_EXACT = 2**53  # larger whole numbers cannot be told apart as floats
 _EPOCH, _DAY = datetime(1970, 1, 1), timedelta(days=1)
 _FIRST_DAY, _END = -719162.0, 2932897.0  # of the years 1 to 9999
 _LONGEST = 1e8  # days that 64 bits of microseconds hold
@@ -28,7 +28,7 @@ _SECONDS = {
     "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12, "fs": 1e-15, "as": 1e-18,
 }  # fmt: skip
 _NUMBERS = (int, float, np.integer, np.floating, Decimal, Fraction)
-_KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (  # the first that fits: True is an int, too
+_KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (  # the first match wins: True is an int, too
     ("bool", (bool, np.bool_)),
     ("level", (str,)),
     ("date", (date, np.datetime64)),
@@ -44,11 +44,11 @@ class Content(NamedTuple):
     kind: str  # "number", "bool", "date", "duration" or "level"
     values: np.ndarray  # float64, NaN missing; of kind "level", codes, -1 missing
     levels: Sequence[Any] = ()  # texts or numbers, all of one kind
-    named: bool = False  # whether its library says that the levels are categories
+    named: bool = False  # whether the library marks the column as categories
 
     @property
     def missing(self) -> np.ndarray:
-        """Which cells are missing."""
+        """Return which cells are missing."""
         return self.values < 0 if self.kind == "level" else np.isnan(self.values)
 
     @property
@@ -56,30 +56,30 @@ class Content(NamedTuple):
         return self.kind == "level" and (not self.levels or isinstance(self.levels[0], str))
 
     def numbers(self) -> np.ndarray:
-        """The values of what is not text."""
+        """Return the values of a column without text."""
         if self.kind != "level":
             return self.values
         return np.array([*self.levels, np.nan], dtype=np.float64)[self.values]
 
     def only(self, rows: np.ndarray) -> Content:
-        """Some of the rows."""
+        """Return the given rows."""
         return self._replace(values=self.values[rows])
 
     def describe(self, row: int) -> str:
-        """What the column holds, by the example of a row."""
+        """Describe the content of the column, with the cell of one row as an example."""
         word = "text" if self.is_text else WORDS_OF_KINDS.get(self.kind, "numbers")
         value = self.levels[self.values[row]] if self.kind == "level" else self.values[row].item()
         return f"{word}, as {self.shown(value)} in row {row}"
 
     def shown(self, value: Any) -> str:
-        """A value of the column in a message: not the number that stands for a date or a truth."""
+        """Format a value of the column for a message: dates and booleans as such."""
         if self.kind not in ("date", "duration"):
             return shown(bool(value) if self.kind == "bool" else value)
         return str(as_times(np.array([value]), self.kind)[0].item()).removesuffix(" 00:00:00")
 
 
 def join_contents(parts: Sequence[Content]) -> Content:
-    """A column out of its parts; one whose cells are all missing may be of any kind."""
+    """Concatenate the parts of a column; parts without cells fit any kind."""
     kinds = {part.kind for part in parts if not part.missing.all()} or {parts[0].kind}
     if kinds <= {"number", "bool"}:
         kind = "number" if "number" in kinds else "bool"
@@ -89,14 +89,14 @@ def join_contents(parts: Sequence[Content]) -> Content:
     place: dict[Any, int] = {}
     codes = []
     for part in parts:
-        own = levels_of(part)  # numbers, where whole ones elsewhere are too large to be any
+        own = levels_of(part)  # numbers, if whole numbers elsewhere are too large for floats
         lookup = [place.setdefault(level, len(place)) for level in own.levels]
         codes.append(np.array([*lookup, -1], dtype=np.int64)[own.values])
     return Content("level", np.concatenate(codes), list(place))
 
 
 def levels_of(content: Content) -> Content:
-    """The same cells as levels."""
+    """Return the same cells as levels."""
     if content.kind == "level":
         return content
     seen = ~np.isnan(content.values)
@@ -107,32 +107,32 @@ def levels_of(content: Content) -> Content:
 
 
 def counted(seen: Content) -> dict[Any, int]:
-    """How many cells each level has, all of them being seen."""
+    """Return the number of cells of each level."""
     if seen.kind != "level":
         values, counts = np.unique(seen.values, return_counts=True)
         levels = [*map(bool if seen.kind == "bool" else plain_number, values.tolist())]
         return dict(zip(levels, counts.tolist(), strict=True))
     counts = np.bincount(seen.values, minlength=len(seen.levels))
     found: dict[Any, int] = {}
-    for code in np.flatnonzero(counts).tolist():  # two codes may stand for one level
+    for code in np.flatnonzero(counts).tolist():  # two codes may have the same level
         level = seen.levels[code]
         found[level] = found.get(level, 0) + int(counts[code])
     return found
 
 
 def shown(value: Any) -> str:
-    """A value in a message, which is one line."""
+    """Format a value for a message, in one line."""
     if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
         value = int(value)
     try:
         text = reprlib.repr(value)
-    except ValueError:  # Python does not write whole numbers of thousands of digits
+    except ValueError:  # Python does not format whole numbers of thousands of digits
         text = f"<{type(value).__name__}>"
     return " ".join(text.splitlines())
 
 
 def refusal(where: str, what: Any) -> InputError:
-    """The error of a column that no model can read; scikit-learn's tests know its words."""
+    """Return the error for an unreadable column; scikit-learn's tests expect its words."""
     return NoNumberError(
         f"{where} holds {what}: cells of this argument must be a string, a number, a boolean "
         "or a date; convert the column, or leave it out"
@@ -140,7 +140,7 @@ def refusal(where: str, what: Any) -> InputError:
 
 
 def first(bad: np.ndarray) -> int:
-    """The first row for which it holds."""
+    """Return the first row where `bad` holds."""
     return int(np.argmax(bad))
 
 
@@ -148,7 +148,7 @@ def first(bad: np.ndarray) -> int:
 
 
 def read_array(cells: np.ndarray, where: str) -> Content:
-    """Read a column that is a vector; `where` names it in errors."""
+    """Read a column given as a vector; `where` names it in errors."""
     match cells.dtype.kind:
         case "f":
             return Content("number", _bounded(np.ascontiguousarray(cells, np.float64), where))
@@ -168,8 +168,8 @@ def read_array(cells: np.ndarray, where: str) -> Content:
 
 
 def read_levels(codes: np.ndarray, levels: Sequence[Any], where: str) -> Content:
-    """Read a column of codes, -1 missing, and of the levels that they stand for."""
-    if set(map(type, levels)) <= {str}:  # as nearly always, and there may be many
+    """Read a column of codes, -1 missing, and their levels."""
+    if set(map(type, levels)) <= {str}:  # the usual case, and there may be many
         return Content("level", codes, levels)
     if any(isinstance(level, bytes) for level in levels):
         raise refusal(where, "bytes")
@@ -183,7 +183,7 @@ def read_levels(codes: np.ndarray, levels: Sequence[Any], where: str) -> Content
             f"{where} has the levels {shown(texts[0])}, a text, and {shown(others[0])}, a number: "
             "make all of them texts"
         )
-    if len(texts) + len(others) < len(plain):  # a level that stands for missing cells
+    if len(texts) + len(others) < len(plain):  # one of the levels means "missing"
         known = np.array([level is not None for level in plain] + [False])
         codes = np.where(known, np.cumsum(known) - 1, -1)[codes]
         plain = [level for level in plain if level is not None]
@@ -191,9 +191,9 @@ def read_levels(codes: np.ndarray, levels: Sequence[Any], where: str) -> Content
 
 
 def _plain(level: Any) -> str | int | float | bool | None:
-    """A level as files can hold it; an interval, say, is the text that stands for it."""
+    """Return a level that files can hold; an interval becomes text, for example."""
     if isinstance(level, str):
-        return str.__str__(level)  # of an enumeration, what it stands for
+        return str.__str__(level)  # the value of an enumeration
     if is_missing(level):
         return None
     if isinstance(level, bool | np.bool_):
@@ -206,7 +206,7 @@ def _plain(level: Any) -> str | int | float | bool | None:
 
 
 def plain_number(value: float) -> int | float:
-    """A whole number as such, however it came."""
+    """Return a whole number as int, whatever its type."""
     return int(value) if value.is_integer() else value
 
 
@@ -220,7 +220,7 @@ def _bounded(values: np.ndarray, where: str) -> np.ndarray:
 
 
 def read_integers(cells: np.ndarray, missing: np.ndarray | None = None) -> Content:
-    """Read a column of whole numbers; where one is `missing`, a cell holds anything."""
+    """Read a column of whole numbers; `missing` cells may hold anything."""
     if cells.itemsize == 8 and is_inexact(cells.min()) | is_inexact(cells.max()):
         levels, codes = np.unique(cells, return_inverse=True)
         if missing is not None:
@@ -233,14 +233,14 @@ def read_integers(cells: np.ndarray, missing: np.ndarray | None = None) -> Conte
 
 
 def is_inexact(whole: Any) -> bool:
-    """Whether a whole number is too large for a float to tell it from the next one."""
+    """Return whether a float cannot represent the whole number exactly."""
     return bool(whole < -_EXACT or whole > _EXACT)
 
 
 def _as_days(cells: np.ndarray, where: str, rows: Sequence[int] | None = None) -> np.ndarray:
-    """Days, of which 0 is that of 1970-01-01 if the cells are dates.
+    """Return days; for dates, day 0 is 1970-01-01.
 
-    They may be of some `rows` of a column only.
+    Cells may be only some `rows` of a column.
     """
     unit, count = np.datetime_data(cells.dtype)
     dates = cells.dtype.kind == "M"
@@ -248,7 +248,7 @@ def _as_days(cells: np.ndarray, where: str, rows: Sequence[int] | None = None) -
     days = cells.astype(np.int64).astype(np.float64)
     if unit in _SECONDS:
         days *= count * _SECONDS[unit] / 86400.0
-    elif dates and unit in ("Y", "M"):  # of any length
+    elif dates and unit in ("Y", "M"):  # units of varying length
         near = np.abs(days) * count < -_FIRST_DAY
         days[near] = cells[near].astype("M8[D]").astype(np.int64)
         days[~near] = np.inf
@@ -264,7 +264,7 @@ def _as_days(cells: np.ndarray, where: str, rows: Sequence[int] | None = None) -
 
 
 def _lengths(days: np.ndarray, where: str) -> np.ndarray:
-    """Durations, if they can be given back."""
+    """Return durations, if they can be converted back."""
     beyond = np.abs(days) > _LONGEST
     if beyond.any():
         raise InputError(f"{where} holds more than {_LONGEST:g} days in row {first(beyond)}")
@@ -276,7 +276,7 @@ def _beyond_calendars(where: str, row: int) -> InputError:
 
 
 def as_times(days: np.ndarray, kind: str) -> np.ndarray:
-    """Dates or durations, to the microsecond, of days; those that no calendar has are the last."""
+    """Convert days to dates or durations, to the microsecond; impossible dates are clipped."""
     if kind == "date":
         days = np.clip(days, _FIRST_DAY, _END - 1.0)
     days = np.clip(days, -_LONGEST, _LONGEST)
@@ -316,23 +316,23 @@ def read_objects(cells: list[Any], where: str) -> Content:
 
 
 def _kind_of(kind: type) -> str:
-    """What the cells of a type are; nothing if they are none that a table may have."""
+    """Return the kind of cells of a type; None if tables cannot have it."""
     return next((name for name, types in _KINDS if issubclass(kind, types)), "")
 
 
 def is_missing(cell: Any) -> bool:
-    """Whether the object in a cell stands for none."""
+    """Return whether the object in a cell means "missing"."""
     if cell is None or type(cell).__name__ in ("NAType", "NaTType", "MaskedConstant"):
         return True  # those of pandas, and of masked arrays
     if isinstance(cell, float | np.floating):
         return bool(cell != cell)
     if isinstance(cell, Decimal):
-        return cell.is_nan()  # a signalling one cannot be compared
+        return cell.is_nan()  # a signalling NaN cannot be compared
     return isinstance(cell, np.datetime64 | np.timedelta64) and bool(np.isnat(cell))
 
 
 def _unlike(cells: list[Any], kinds: dict[type, str], where: str) -> InputError:
-    """What to say of cells that are not of one kind, or of none that is known."""
+    """Return the error for cells of several kinds, or of an unknown kind."""
     rows: dict[str, int] = {}
     for row, cell in enumerate(cells):
         if cell is not None:
@@ -350,7 +350,7 @@ def _unlike(cells: list[Any], kinds: dict[type, str], where: str) -> InputError:
 
 
 def may_be_rounded(values: np.ndarray) -> bool:
-    """Whether some of the numbers are so large that others are the same as floats."""
+    """Return whether some numbers are so large that floats may have rounded them."""
     return bool((np.abs(values) >= _EXACT).any())
 
 
@@ -359,7 +359,7 @@ def _is_float(kind: type) -> bool:
 
 
 def _whole(cells: list[Any]) -> list[Any] | None:
-    """The cells as whole numbers, if all are, and one of them is too large for a float."""
+    """Return the cells as ints, if all are whole and one is too large for a float."""
     seen = [cell for cell in cells if cell is not None]
     if not any(is_inexact(cell) for cell in seen if not _is_float(type(cell))):
         return None
@@ -369,7 +369,7 @@ def _whole(cells: list[Any]) -> list[Any] | None:
 
 
 def _read_names(cells: list[Any]) -> Content:
-    """Texts, or whole numbers that are too large to be any; None is missing."""
+    """Read texts, or whole numbers too large for floats; None is missing."""
     levels = [cell for cell in dict.fromkeys(cells) if cell is not None]
     place: dict[Any, int] = {level: code for code, level in enumerate(levels)} | {None: -1}
     codes = np.fromiter(map(place.__getitem__, cells), dtype=np.int64, count=len(cells))
@@ -388,7 +388,7 @@ def as_floats(cells: list[Any]) -> np.ndarray:
 
 
 def _read_times(cells: list[Any], where: str) -> np.ndarray:
-    """Dates, or durations, as days; those of NumPy, and of pandas, have units."""
+    """Read dates or durations as days; those of NumPy and pandas have units."""
     days = np.full(len(cells), np.nan)
     of_unit: dict[Any, dict[int, Any]] = {}
     for row, cell in enumerate(cells):
@@ -405,7 +405,7 @@ def _read_times(cells: list[Any], where: str) -> np.ndarray:
 
 
 def with_unit(cell: Any) -> Any:
-    """A date or duration of pandas as NumPy has it, so that far ones can be told."""
+    """Convert a date or duration of pandas to NumPy, which can represent distant dates."""
     for name in ("to_datetime64", "to_timedelta64"):
         if hasattr(cell, name):
             return getattr(cell, name)()

@@ -1,7 +1,7 @@
-"""Kinds of table columns: which cells each takes, how it finds its columns, and how it reads them.
+"""Kinds of table columns: how a kind recognises its columns, and how it reads their cells.
 
-A kind stands in the file of the family that reads its cells, as `families/poisson.py` has that of
-counts. To register it is enough: `TableClassifier`, files and commands then know it by its name.
+A kind is defined in the file of the family that reads its cells; `families/poisson.py` has the kind
+of counts. After registration, `TableClassifier`, files and commands know it by its name.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from .cells import Content, counted
 if TYPE_CHECKING:
     from .columns import Column
 
-FEW = 12  # values that a column of levels may have, if these are numbers
-_HEAD = 1000  # cells that tell of most columns how many values they have
+FEW = 12  # the most values of a numeric column of levels
+_HEAD = 1000  # cells that are enough to count the values of most columns
 
 
 class Slot(NamedTuple):
-    """Where a number of each cell goes: the family that reads it, and what it is to this one."""
+    """The destination of a number of each cell: the family that reads it, and its role."""
 
     family: str
-    role: str = "number"  # NaN is missing; of codes, where -1 is missing: see below
+    role: str = "number"  # NaN is missing; for codes, -1 is missing: see below
 
     @property
     def is_code(self) -> bool:
@@ -33,30 +33,30 @@ class Slot(NamedTuple):
 
 
 NUMBER = Slot("gaussian")
-LEVEL = Slot("categorical", "level")  # the place among the levels of the column
+LEVEL = Slot("categorical", "level")  # the index of the level in the column
 ZERO = Slot("categorical", "zero")  # 0: the cell is 0; 1: it is not
 MISSING = Slot("categorical", "missing")  # 0: the cell is there; 1: it is not
 
 
 class Found(NamedTuple):
-    """That a kind knows a column as its own, and why; levels are those that get codes."""
+    """The result of recognising a column: the reason, and the levels that get codes."""
 
     why: str
     levels: list[Any] = []  # noqa: RUF012  nobody changes it
-    ignored: bool = False  # it is its own, and there is nothing to learn from it
+    ignored: bool = False  # the column is of this kind, but has nothing to learn from
 
 
 class Sample:
-    """The cells of a column in the first rows, without those that are missing."""
+    """The observed cells of a column in the first rows."""
 
     def __init__(self, content: Content, rare: int, where: str):
         self.content, self.kind, self.values = content, content.kind, content.values
-        self.rare = rare  # a level with fewer cells gets no code
-        self.where = where  # the column, in an error
+        self.rare = rare  # levels with fewer cells get no code
+        self.where = where  # the column, for errors
 
     @cached_property
     def distinct(self) -> np.ndarray:
-        """The distinct values, or some of them, if there are more than `FEW` for sure."""
+        """Return the distinct values; if there are more than `FEW`, maybe only some of them."""
         return distinct(self.values)
 
     @property
@@ -65,64 +65,63 @@ class Sample:
 
     @cached_property
     def is_whole(self) -> bool:
-        """Whether the cells are whole numbers."""
+        """Return whether the cells are whole numbers."""
         return bool((self.values == np.rint(self.values)).all())
 
     @cached_property
     def counts(self) -> dict[Any, int]:
-        """How many cells each level has."""
+        """Return the number of cells of each level."""
         return counted(self.content)
 
 
 class ColumnKind:
-    """What columns of a kind hold. Subclass it, and `register_column` an instance.
+    """A kind of columns. Subclass it, and `register_column` an instance.
 
-    The columns of a kind are those that a user names, and those that it knows by itself, if it has
-    `recognise`.
+    A column has this kind if a user names it, or if `recognise` returns a result.
     """
 
     name: ClassVar[str]
     slots: ClassVar[tuple[Slot, ...]] = ()  # what a cell becomes
-    turn: ClassVar[int] = 0  # in which kinds look at a column: the first that knows it has it
-    takes: ClassVar[str] = "numbers"  # in words
-    has_levels: ClassVar[bool] = False  # whether cells are levels, text or not
-    has_texts: ClassVar[bool] = False  # whether cells are texts, each of which is read by its words
-    grows: ClassVar[bool] = True  # .. and whether later rows of a stream may bring new ones
-    rounds: ClassVar[bool] = False  # whether `join` of what was split is off by rounding
+    turn: ClassVar[int] = 0  # the order in which kinds are tried; the first match wins
+    takes: ClassVar[str] = "numbers"  # for messages
+    has_levels: ClassVar[bool] = False  # whether cells are levels (text or numbers)
+    has_texts: ClassVar[bool] = False  # whether cells are texts that are read word by word
+    grows: ClassVar[bool] = True  # whether later rows of a stream may add levels
+    rounds: ClassVar[bool] = False  # whether `join` after `split` has rounding errors
 
     # --- which columns ----------------------------------------------------------------------------
 
     def recognise(self, sample: Sample) -> Found | None:
-        """Whether a column is of this kind if nobody says of which it is."""
+        """Return a result if the column is of this kind and no family is given, else None."""
         return None
 
     def levels_of(self, sample: Sample) -> list[Any]:
-        """The levels that get codes, of a column that is said to be of this kind."""
+        """Return the levels that get codes in a column that a user assigned to this kind."""
         return []
 
     # --- cells ------------------------------------------------------------------------------------
 
     def outside(self, values: np.ndarray) -> np.ndarray:
-        """Which numbers have no probability; NaN, a missing cell, is none of them."""
+        """Return which numbers have no probability; NaN, a missing cell, is not one of them."""
         return np.zeros(1, dtype=bool)
 
     def split(self, values: np.ndarray) -> tuple[np.ndarray, ...]:
-        """What goes into the slots; NaN is a missing cell."""
+        """Return the values for the slots; NaN is a missing cell."""
         return (values,)
 
     def join(self, parts: tuple[np.ndarray, ...]) -> np.ndarray:
-        """The numbers that were split."""
+        """Return the numbers that were split."""
         return parts[0].copy()
 
     def log_base(self, parts: np.ndarray) -> np.ndarray | None:
-        """Ln h(x) of what is in the first slot, by row, (n, columns) -> (n,); None is 0.
+        """Return ln h(x) of the first slot, by row, (n, columns) -> (n,); None is 0.
 
-        With what a change of variable costs, if `split` is one.
+        It includes the change of variable if `split` is one.
         """
         return None
 
     def within(self, column: Column, part: np.ndarray) -> np.ndarray:
-        """Numbers drawn for a slot, moved to where the cells of the column were."""
+        """Clip numbers drawn for a slot to the observed range of the column."""
         return column.clipped(part)
 
     # --- what a model says of a column ------------------------------------------------------------
@@ -132,10 +131,10 @@ class ColumnKind:
         return type(self).distribution is not ColumnKind.distribution
 
     def distribution(self, column: Column, said: Any) -> Any:
-        """The distribution of cells that rows lack, see `families/_distributions.py`.
+        """Return the distribution of missing cells, see `families/_distributions.py`.
 
-        ``said.shares`` are those of the components, (n, M), and ``said.of(slot)`` the parameters
-        that the family of a slot has in each, as its `given` tells them.
+        ``said.shares`` are the shares of the components, (n, M). ``said.of(slot)`` are the
+        parameters of the family of a slot in each component, as returned by its `given`.
         """
         raise OptionError(
             f"column {column.name!r}: columns of kind {self.name!r} cannot be asked for their "
@@ -143,24 +142,24 @@ class ColumnKind:
         )
 
 
-IGNORED = "ignored"  # what a column is that no model looks at
+IGNORED = "ignored"  # the kind of columns that no model reads
 COLUMN_KINDS: dict[str, ColumnKind] = {}
 
 
 class Ignored(ColumnKind):
-    """Columns that no model looks at."""
+    """Columns that no model reads."""
 
     name = IGNORED
 
 
 def register_column(kind: ColumnKind) -> ColumnKind:
-    """Make a kind of table columns known to estimators, files and commands."""
+    """Register a kind of table columns for estimators, files and commands."""
     COLUMN_KINDS[kind.name] = kind
     return kind
 
 
 def column_names() -> tuple[str, ...]:
-    """What a column may be said to be: what is recognised last first, then nothing at all."""
+    """Return the valid families of a column; those recognised last come first, then "ignored"."""
     kinds = sorted(COLUMN_KINDS.values(), key=lambda kind: -kind.turn)
     return (*(kind.name for kind in kinds), IGNORED)
 
@@ -169,21 +168,21 @@ def column_names() -> tuple[str, ...]:
 
 
 def distinct(values: np.ndarray) -> np.ndarray:
-    """The distinct values, or some of them, if there are more than `FEW` for sure."""
+    """Return the distinct values; if there are more than `FEW`, maybe only some of them."""
     head = np.unique(values[:_HEAD])
     return head if len(head) > FEW else np.unique(values)
 
 
 def skewness(values: np.ndarray) -> float:
-    """The third standardised moment."""
+    """Return the third standardised moment."""
     centred = values - values.mean()
     size = np.abs(centred).max()
     if size == 0.0:
         return 0.0
-    centred /= size  # cubes neither overflow nor vanish
+    centred /= size  # so that cubes neither overflow nor underflow
     return float((centred**3).mean() / (centred**2).mean() ** 1.5)
 
 
 def common(counts: dict[Any, int], rare: int) -> list[Any]:
-    """The levels that are not rare, in order."""
+    """Return the levels that are not rare, in order."""
     return sorted(level for level, count in counts.items() if count >= rare)

@@ -1,8 +1,8 @@
-"""What a column of a table is: its kind, its levels, and how its cells become numbers.
+"""The columns of a table: their kind and levels, and the conversion of cells to numbers.
 
-The kind of a column is named by the user, or found by its first rows: a column that never varies is
-ignored, and of the others the first kind that knows it as its own has it. How a kind knows its
-columns stands in its family's file, as `recognise`; `docs/tables.md` has all rules side by side.
+The user names the kind of a column, or its first rows decide: a constant column is ignored;
+otherwise the first kind that recognises the column is used. Each kind defines `recognise` in the
+file of its family. `docs/tables.md` lists all rules.
 """
 
 from __future__ import annotations
@@ -34,32 +34,32 @@ from .level_codes import LevelCodes
 from .written import Written, is_known, written
 
 _SENTINELS = (-99.0, -999.0, -9999.0, -99999.0, 999.0, 9999.0, 99999.0, 999999.0)
-_ROUNDED = 1e-12  # of a number, that a logarithm and back may move it by
+_ROUNDED = 1e-12  # relative error of a logarithm and back
 _FAR = 3.0  # times the range of all others, and their distance from 0
 _IGNORED = Ignored()
-_OTHERS = 20  # cells that are needed to tell
+_OTHERS = 20  # other cells that are needed to decide
 
 
 @savable
 @dataclass
 class Column:
-    """What a column is, and why."""
+    """A column: its kind, and the reason for it."""
 
     name: str | int
     family: str
     why: str
     kind: str  # of its cells: "number", "bool", "date", "duration" or "level"
-    levels: list[Any]  # by their codes: texts, or numbers; of bernoulli and categorical columns
+    levels: list[Any]  # by their codes: texts or numbers; for bernoulli and categorical columns
     holes: bool = False  # whether cells were missing in the first rows
-    span: list[Any] = field(default_factory=list)  # least and largest cell of the first rows
+    span: list[Any] = field(default_factory=list)  # smallest and largest cell of the first rows
     whole: bool = False  # whether these were whole numbers, or whole days
-    written: list[str] = field(default_factory=list)  # of texts: the fields of `Written`
-    sentinels: list[float] = field(default_factory=list)  # numbers that stand for missing cells
-    dtype: list[Any] = field(default_factory=list)  # of a data frame: its type, see `dtype_of`
+    written: list[str] = field(default_factory=list)  # for texts: the fields of `Written`
+    sentinels: list[float] = field(default_factory=list)  # numbers that mean "missing"
+    dtype: list[Any] = field(default_factory=list)  # for data frames: the type, see `dtype_of`
 
     @classmethod
     def learn(cls, name: str | int, content: Content, family: str, rare: int) -> Column:
-        """Decide what a column is, of the family that is given if it is not "auto"."""
+        """Determine a column, with the given family unless it is "auto"."""
         how = _written_in(content, family)
         content = content if how is None else how.read(content)
         sentinels = sentinels_of(content) if family == "auto" else []
@@ -87,7 +87,7 @@ class Column:
         return cls(name, family, why, kind, levels, found_holes, span, whole, how_fields, sentinels)
 
     def with_levels(self, counts: dict[Any, int], rare: int) -> Column:
-        """The same column, with the levels that are not rare of those counted elsewhere, too."""
+        """Return the column with all frequent levels, given counts from elsewhere."""
         more = {level: counts.get(level, rare) for level in (*self.levels, *counts)}
         levels = common(more, rare)
         why = re.sub(r"\d+ levels$", f"{len(levels)} levels", self.why)
@@ -95,12 +95,12 @@ class Column:
 
     @property
     def of_kind(self) -> ColumnKind:
-        """What reads its cells."""
+        """The kind that reads its cells."""
         return COLUMN_KINDS.get(self.family, _IGNORED)
 
     @property
     def slots(self) -> tuple[Slot, ...]:
-        """What a cell becomes."""
+        """The slots that a cell fills."""
         return self.of_kind.slots
 
     @property
@@ -109,7 +109,7 @@ class Column:
 
     @property
     def grows(self) -> bool:
-        """Whether later rows may bring new levels."""
+        """Whether later rows may add levels."""
         return self.of_kind.has_levels and self.of_kind.grows
 
     @property
@@ -118,28 +118,28 @@ class Column:
 
     @property
     def has_texts(self) -> bool:
-        """Whether its cells are read by their words, and by no family of the table."""
+        """Whether its cells are read word by word, and by no family of the table."""
         return self.of_kind.has_texts
 
     @property
     def is_modelled(self) -> bool:
-        """Whether a family of the table reads its cells: others have no density."""
+        """Whether a family of the table reads its cells; other columns have no density."""
         return bool(self.slots)
 
     @property
     def counts_as_number(self) -> bool:
-        """Whether cells are numbers and nobody said that they are categories: they have a mean."""
+        """Whether cells are numbers with a mean, not numbers declared as categories."""
         return self.kind == "number" and not (self.has_levels and self.why == "given")
 
     # --- cells ------------------------------------------------------------------------------------
 
     @property
     def _how(self) -> Written | None:
-        """How its numbers or dates are written, where they are texts."""
+        """The format of its numbers or dates, if they are texts."""
         return Written(*self.written) if self.written else None
 
     def read(self, content: Content) -> Content:
-        """Cells as the column means them: of texts, what they say; sentinels are missing."""
+        """Return the cells as the column defines them: parsed texts, with sentinels missing."""
         how = self._how
         if how is None and content.is_text and self.kind in ("number", "date"):
             how = written(content.levels)  # the first rows had no texts
@@ -147,7 +147,7 @@ class Column:
         return _without(content if how is None else how.read(content), self.sentinels)
 
     def as_written(self, values: np.ndarray) -> np.ndarray:
-        """Cells as the first rows had them: texts, where these were."""
+        """Return cells in the format of the first rows: as texts, if they were texts."""
         how = self._how
         if how is None:
             return values
@@ -157,7 +157,7 @@ class Column:
         return how.write(np.array([np.nan if v is None else v for v in values], dtype=np.float64))
 
     def encode(self, content: Content) -> tuple[tuple[np.ndarray, ...], bool]:
-        """What goes into each of the slots, and whether some cells have no probability."""
+        """Return the values for each slot, and whether some cells have no probability."""
         kind = self.of_kind
         if not kind.slots:
             return (), False
@@ -172,7 +172,7 @@ class Column:
         return kind.split(np.where(outside, np.nan, values) if wrong else values), wrong or strays
 
     def texts(self, content: Content) -> list[str]:
-        """The cells of a column of texts; a missing one is an empty text."""
+        """Return the cells of a column of texts; a missing one is an empty text."""
         self._refuse_other_kinds(content)
         if content.kind != "level":
             return [""] * len(content.values)
@@ -180,7 +180,7 @@ class Column:
         return [texts[code] for code in content.values.tolist()]
 
     def decode(self, parts: tuple[np.ndarray, ...], n_rows: int) -> np.ndarray:
-        """The cells as they were: floats, times, or objects of which None is missing."""
+        """Return the original cells: floats, times, or objects with None for missing."""
         kind = self.of_kind
         if not kind.slots:
             return self.constant(n_rows)
@@ -195,11 +195,11 @@ class Column:
 
     @property
     def is_constant(self) -> bool:
-        """Whether all cells of the first rows were the same."""
+        """Return whether all cells of the first rows were equal."""
         return bool(self.span) and self.span[0] == self.span[1]
 
     def constant(self, n_rows: int) -> np.ndarray:
-        """The only cell that there ever was, in all rows; if there were others, none."""
+        """Return the only cell ever seen in all rows, or missing cells if there were several."""
         only = self.span[0] if self.is_constant else np.nan
         if isinstance(only, str) or (self.kind == "bool" and self.is_constant):
             cell = only if isinstance(only, str) else bool(only)
@@ -208,22 +208,22 @@ class Column:
         return as_times(values, self.kind) if self.kind in ("date", "duration") else values
 
     def _settled(self, values: np.ndarray) -> np.ndarray:
-        """Whole numbers, and the ends of the range, where rounding has moved numbers off them."""
+        """Undo rounding of whole numbers and of the ends of the range."""
         for exact in (np.rint(values) if self.whole else values, *self.span):
             values = np.where(abs(values - exact) <= _ROUNDED * abs(exact), exact, values)
         return values
 
     def within(self, part: np.ndarray) -> np.ndarray:
-        """Numbers drawn for a slot, moved to where the cells of the column were."""
+        """Clip numbers drawn for a slot to the observed range of the column."""
         return self.of_kind.within(self, part)
 
     def clipped(self, values: np.ndarray) -> np.ndarray:
-        """Numbers moved into the range that was seen; whole where cells were."""
+        """Clip numbers to the observed range; round them if cells were whole."""
         values = np.rint(values) if self.whole else values
         return np.clip(values, *self.span) if self.span else values
 
     def unknown(self, content: Content) -> list[Any]:
-        """The levels of cells that have no code as yet, in order."""
+        """Return the levels of cells without a code, in order."""
         content = self.read(content)
         self._refuse_other_kinds(content)
         codes = self._codes
@@ -237,7 +237,7 @@ class Column:
         return LevelCodes(self.levels)
 
     def _refuse_other_kinds(self, content: Content) -> None:
-        """See that the cells are of the kind that the column had in the first rows."""
+        """Check that the cells have the kind that the column had in the first rows."""
         times = ("date", "duration")
         if self.is_text:
             alike = content.is_text
@@ -261,7 +261,7 @@ class Column:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def check(self) -> None:
-        """Refuse what cannot have been learnt; it may come from anywhere."""
+        """Validate the column, which may come from any file."""
         named = isinstance(self.name, str | int) and not isinstance(self.name, bool)
         demand(named, "a column has no name")
         what, levels = place(self.name), self.levels
@@ -292,7 +292,7 @@ class Column:
         demand(two, f"{what} has {len(levels)} levels, not two")
 
     def _check_texts(self, what: str) -> None:
-        """Refuse a way to write numbers or dates, or sentinels, that there cannot be."""
+        """Validate the format of numbers or dates, and the sentinels."""
         known = self.written == [] or (
             isinstance(self.written, list) and len(self.written) == 2 and is_known(*self.written)
         )
@@ -302,7 +302,7 @@ class Column:
         demand(numbers, f"{what} has sentinels that are no numbers")
 
     def _check_span(self, what: str) -> None:
-        """Refuse a range that cells cannot have had."""
+        """Validate the range of the cells."""
         span = self.span
         demand(isinstance(span, list) and len(span) in (0, 2), f"{what} has no range")
         if span and not all(isinstance(cell, str) for cell in span):
@@ -312,7 +312,7 @@ class Column:
 
 
 def _written_in(content: Content, family: str) -> Written | None:
-    """How numbers or dates are written in a column of texts that need not be categories."""
+    """Return the format of numbers or dates in a text column that need not be categories."""
     kind = COLUMN_KINDS.get(family, _IGNORED)
     may = family == "auto" or not (family == IGNORED or kind.has_levels or kind.has_texts)
     if not may or content.named or not content.is_text:
@@ -321,7 +321,7 @@ def _written_in(content: Content, family: str) -> Written | None:
 
 
 def _without(content: Content, sentinels: list[float]) -> Content:
-    """The same cells, of which some stand for missing ones."""
+    """Return the cells with sentinels replaced by missing cells."""
     if not sentinels or content.kind != "number":
         return content
     gone = np.isin(content.values, sentinels)
@@ -331,7 +331,7 @@ def _without(content: Content, sentinels: list[float]) -> Content:
 
 
 def sentinels_of(content: Content) -> list[float]:
-    """Numbers such as -999 that several cells have and that stand far outside all others."""
+    """Return numbers such as -999 that occur several times, far outside all others."""
     if content.kind != "number":
         return []
     candidates = [each for each in _SENTINELS if np.count_nonzero(content.values == each) > 1]
@@ -350,12 +350,12 @@ def listed(values: list[float]) -> str:
 
 
 def place(name: str | int) -> str:
-    """A column in a message."""
+    """Format a column for a message."""
     return f"column {name!r}"
 
 
 def seen_of(content: Content) -> tuple[dict[Any, int] | None, bool]:
-    """The cells of each level, None where numbers have more than a few; and whether some miss."""
+    """Return the cells per level (None for numbers with many values), and if any is missing."""
     missing = content.missing
     seen, holes = content.only(~missing), bool(missing.any())
     if content.kind == "level" or len(distinct(seen.values)) <= FEW:
@@ -364,7 +364,7 @@ def seen_of(content: Content) -> tuple[dict[Any, int] | None, bool]:
 
 
 def merged_counts(name: str | int, counts: list[dict[Any, int] | None]) -> dict[Any, int] | None:
-    """The cells of each level in all parts of a column."""
+    """Merge the cells per level of all parts of a column."""
     total: dict[Any, int] = {}
     for each in counts:
         if each is None:
@@ -382,7 +382,7 @@ def merged_counts(name: str | int, counts: list[dict[Any, int] | None]) -> dict[
 
 
 def _range(seen: Content) -> tuple[list[Any], bool]:
-    """The least and the largest cell, and whether all are whole; of levels, the only one."""
+    """Return smallest and largest cell, and whether all are whole; for levels, the only one."""
     if seen.kind == "level":
         only = set(counted(seen))
         return (2 * [*only], False) if len(only) == 1 else ([], False)
@@ -391,7 +391,7 @@ def _range(seen: Content) -> tuple[list[Any], bool]:
 
 
 def _recognised(sample: Sample) -> tuple[str, Found]:
-    """The kind of a column, and why."""
+    """Return the kind of a column, and the reason."""
     if len(sample.counts if sample.kind == "level" else sample.distinct) == 1:
         return IGNORED, Found("never varies")
     for kind in sorted(COLUMN_KINDS.values(), key=lambda kind: kind.turn):
@@ -402,7 +402,7 @@ def _recognised(sample: Sample) -> tuple[str, Found]:
 
 
 def _refuse_cells(content: Content, kind: ColumnKind, where: str) -> None:
-    """See that a kind that was given can have the cells."""
+    """Check that the given kind can have the cells."""
     if kind.has_levels or (kind.has_texts and content.is_text):
         return
     but = f"{where} is given as {kind.name!r}, but holds"

@@ -1,7 +1,7 @@
-"""The container of model files: a text and arrays in a zip, as skops lays them out.
+"""The container of model files: a text and arrays in a zip, in the layout of skops.
 
-Nothing in it is compressed, so it takes no more memory than it is long; every member is looked at
-before it is read, and none of it can be code. The same content gives the same bytes.
+Nothing is compressed, so reading takes no more memory than the length of the file. Every member is
+checked before it is read, and none can be code. The same content gives the same bytes.
 """
 
 from __future__ import annotations
@@ -40,23 +40,23 @@ class Container:
         demand(total <= size, "its members are larger than the file")
 
     def stamp(self) -> dict[str, Any]:
-        """Who wrote it."""
+        """Return the name and version of the writer."""
         return json.loads(self._zip.read(self._members[_STAMP]))
 
     def content(self) -> tuple[str, list[np.ndarray]]:
-        """The text and the arrays."""
+        """Return the text and the arrays."""
         content = self._typed(json.loads(self._zip.read(self._members[_SCHEMA])), "dict")
         text = json.loads(self._typed(content["model"], "str"))
         return text, [self._array(node) for node in self._typed(content["arrays"], "list")]
 
     def _typed(self, node: dict[str, Any], kind: str, module: str = "builtins") -> Any:
-        """What a node of the schema holds, which must be of this type."""
+        """Return the content of a node of the schema, which must have this type."""
         name = f"{node['__module__']}.{node['__class__']}"
         demand(name == f"{module}.{kind}", f"it holds a type that is not ours: {name}")
         return node.get("content")
 
     def _array(self, node: dict[str, Any]) -> np.ndarray:
-        """An array in the order and bytes of this machine; each member is one, and read once."""
+        """Return an array in native byte order; each member is one array, and read once."""
         self._typed(node, "ndarray", "numpy")
         member = self._members.pop(node["file"])
         with self._zip.open(member) as file:
@@ -77,7 +77,7 @@ class Container:
 
 
 def open_to_read(path: str | os.PathLike[str]) -> IO[bytes]:
-    """Open a regular file; a device or a pipe might never end."""
+    """Open a regular file; reading a device or a pipe might never end."""
     regular = stat.S_ISREG(os.stat(path).st_mode)
     demand(regular, f"{path} is a folder, a device or a pipe, not a model file")
     return open(path, "rb")
@@ -97,20 +97,20 @@ def write_container(
 
 
 def _encoded(schema: dict[str, Any]) -> bytes:
-    """The schema as JSON: not in ASCII, which takes two halves of a character for the character."""
+    """Return the schema as JSON in UTF-8; ASCII would merge two surrogates into one character."""
     text = json.dumps(schema, indent=1, ensure_ascii=False)
     return text.encode("utf-8", "surrogatepass")
 
 
 def _member(name: str) -> zipfile.ZipInfo:
-    """A member without the time and the system of its making."""
+    """Return a member without time and system, for reproducible bytes."""
     member = zipfile.ZipInfo(name)
     member.create_system, member.external_attr = 3, 0o644 << 16
     return member
 
 
 def _schema(text: str, names: list[str]) -> dict[str, Any]:
-    """What `skops.io.dumps({"model": text, "arrays": arrays})` says of it, but for addresses."""
+    """Return the schema of `skops.io.dumps({"model": text, "arrays": arrays})`, no addresses."""
     numbers = iter(range(len(names) + 5))
 
     def node(kind: str, loader: str, module: str = "builtins", **fields: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Documents out of files, one at a time: a corpus is never held in memory."""
+"""Read documents from files, one at a time: a corpus is never held in memory."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ LabelsNeeded = Literal["required", "optional", "ignored"]
 
 
 class NoColumnError(InputError):
-    """A file that lacks the column of the text or the label."""
+    """A file without the column of the text or the label."""
 
 
 class Document(NamedTuple):
-    """A text and its label, None if it has none."""
+    """A text and its label, or None without a label."""
 
     label: str | None
     text: str
 
 
 class _Names(NamedTuple):
-    """What to look for in a file."""
+    """The columns to look for in a file."""
 
     text: str
     label: str
@@ -68,23 +68,23 @@ def read_documents(
 
     Formats are txt (a document per line, ``label<TAB>text``), csv and tsv (with a header), jsonl
     (an object per line) and parquet, all UTF-8. A name that ends in ``.gz`` is unpacked. Paths are
-    looked at before the first document is read, so that a wrong name is known at once.
+    checked before the first document is read, so that a wrong name fails at once.
 
     Parameters
     ----------
     paths : path or sequence of paths
         "-" is the standard input.
     format : {"txt", "csv", "tsv", "jsonl", "parquet"}, optional
-        By default what the name ends in; txt for the standard input.
+        By default the ending of the name; txt for the standard input.
     text, label : str
         Columns (csv, tsv, parquet) or fields (jsonl) of the text and of its label.
     labels : {"required", "optional", "ignored"}
-        Whether a file without labels is refused, taken as it is, or the only kind there is: then a
-        line of txt is all text.
+        Whether a file must have labels, may have them, or has none: with "ignored", the whole line
+        of a txt file is text.
     max_size : int
-        Megabytes that a line may have, and that a packed file may come to if that is more than 100
-        times its own size: few documents are longer, and few files are packed so well, unless they
-        were made to fill the memory. What is larger is refused before it is held.
+        The largest size of a line in megabytes. It also limits files that unpack to more than 100
+        times their size, which may be made to fill the memory. Larger lines and files are refused
+        before they are loaded.
     skip : callable, optional
         Called with the name of each file before it is read: how many of its first documents to
         leave out, or None for all of them.
@@ -92,7 +92,7 @@ def read_documents(
     Yields
     ------
     Document
-        Its label is None where the label is empty or null; a null text is an empty one.
+        The label is None if it is empty or null; a null text becomes an empty text.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def read_documents(
 def read_part(
     path: str, format: str, groups: Sequence[int] | None, before: int, **names: Any
 ) -> list[Document]:
-    """All documents of a file, or of some row groups of it, `before` which there are rows."""
+    """Return all documents of a file, or of some row groups of it, after `before` other rows."""
     wanted = _Names(**names)
     if groups is None:
         return list(_read_all([(path, format)], wanted, None))
@@ -163,7 +163,7 @@ def _read_csv(path: str, names: _Names, delimiter: str = ",") -> Iterator[Docume
 
 
 def _places(where: str, header: Sequence[str], names: _Names) -> tuple[int, int | None]:
-    """Where the text is in a row, and where the label, if one is wanted and there."""
+    """Return the indices of the text and of the label, if a label is wanted and present."""
     found = {name: place for place, name in enumerate(header)}
     for name in (names.text, names.label):
         if name not in found and (name == names.text or names.labels == "required"):

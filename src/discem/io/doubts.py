@@ -1,4 +1,4 @@
-"""What is odd about the columns of a table, and may be a mistake: named in warnings."""
+"""Warnings about odd columns of a table that may be a mistake."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .tables import Layout
 from .written import stray
 
 _NAME = re.compile(r"[\w-]+")
-_ENOUGH = 50  # cells, from which a column can be odd
+_ENOUGH = 50  # cells from which a column can be odd
 _STRAY = 0.1  # of the cells; fewer are mistakes
-_DENSE = 2.0  # times as many whole numbers as cells: running numbers have no more
-_DIGITS = 4  # of an identifier or a postal code, at least, all of them having as many
+_DENSE = 2.0  # distinct whole numbers per cell; running numbers have no more
+_DIGITS = 4  # of an identifier or a postal code, at least, if all have the same length
 
 
 def warn_of_doubts(table: Table, layout: Layout) -> None:
-    """Name the columns that are probably not what they are taken for."""
+    """Warn of columns that are probably not what they were taken for."""
     for j, column in enumerate(layout.columns):
         if column.why == "given":
             continue
@@ -49,7 +49,7 @@ def _of_text(content: Content, column: Column) -> str:
     if 2 * single.sum() <= total:
         return ""
     if single.all() and all(map(_NAME.fullmatch, content.levels)):
-        return ""  # names of rows, which nobody misses
+        return ""  # names of rows, which are not missed
     example = shown(content.levels[int(single.argmax())])
     return (
         f"holds texts of which most occur once, as {example}: these count as missing; "

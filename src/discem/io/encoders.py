@@ -1,4 +1,4 @@
-"""Encoders: other people's models, which make a vector of each text. Nothing is downloaded here."""
+"""Encoders: external models that make a vector of each text. Nothing is downloaded here."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Encode = Callable[[list[str]], Any]
 
 PROBES = ("a good film", "the engine does not start", "prices rose by 3 % last year")
 _AT_ONCE = 1024  # texts
-_WIDEST = 4096  # numbers of a vector: their covariance takes the cube of that
+_WIDEST = 4096  # numbers in a vector: the covariance costs the cube of it
 _METHODS = ("encode", "transform")
-_APART = 0.02  # how far vectors of the same texts may be apart, as a share of their length
+_APART = 0.02  # relative distance of vectors of the same texts that counts as equal
 
 
 class Package(NamedTuple):
-    """Where an encoder with a name comes from."""
+    """The package of a named encoder."""
 
     name: str
     load: Callable[[Any, str], Encode]
@@ -63,7 +63,7 @@ NAMED = {
 
 
 def check_encoder(encoder: Any) -> None:
-    """Refuse what cannot make vectors of texts; nothing is loaded."""
+    """Validate an encoder without loading anything."""
     if isinstance(encoder, str):
         if encoder not in NAMED:
             raise OptionError(f"encoder={encoder!r} is unknown: use one of {[*NAMED]}, or your own")
@@ -80,7 +80,7 @@ def _method_of(encoder: Any) -> Encode | None:
 
 @contextmanager
 def _same_logging() -> Iterator[None]:
-    """Leave the logging of the process as it is: a package may set it up for everyone."""
+    """Restore the logging of the process, which a package may change on import."""
     root = logging.getLogger()
     level, handlers = root.level, list(root.handlers)
     try:
@@ -99,7 +99,7 @@ def _load(name: str) -> Encode:
         module = import_module(package.name)
     try:
         return package.load(module, package.model)
-    except Exception as error:  # each package has its own way to say so
+    except Exception as error:  # each package raises its own errors
         raise OptionError(
             f"encoder={name!r}: {package.name} cannot load {package.model} from this machine, and "
             "discem downloads nothing; load it with that package once, then try again"
@@ -107,7 +107,7 @@ def _load(name: str) -> Encode:
 
 
 class Remembered:
-    """An encoder that makes the vector of a text once, for several models of the same texts."""
+    """An encoder that caches the vectors of texts, for several models of the same texts."""
 
     def __init__(self, encoder: Any):
         self.encoder = encoder
@@ -121,7 +121,7 @@ class Remembered:
 
 
 def described(encoder: Any) -> tuple[str, str]:
-    """The name of an encoder, and the version of its package where it has one."""
+    """Return the name of an encoder, and the version of its package if known."""
     if isinstance(encoder, Remembered):
         encoder = encoder.encoder
     if isinstance(encoder, str):
@@ -138,10 +138,10 @@ def described(encoder: Any) -> tuple[str, str]:
 def encode(
     encoder: Any, documents: list[Any], passed: Callable[[int], None] | None = None
 ) -> np.ndarray:
-    """The vectors of documents, (n, d); lists of words are joined.
+    """Return the vectors of documents, (n, d); lists of words are joined.
 
-    A vector that is not finite, such as that of an empty text, is 0. `passed` is told how many
-    documents are done.
+    A vector that is not finite, such as that of an empty text, becomes 0. `passed` is called with
+    the number of finished documents.
     """
     function = _load(encoder) if isinstance(encoder, str) else _method_of(encoder) or encoder
     texts = [each if isinstance(each, str) else " ".join(each) for each in documents]
@@ -199,7 +199,7 @@ def _check_width(width: int) -> None:
 
 
 def are_alike(vectors: np.ndarray, others: np.ndarray) -> bool:
-    """Whether two encoders make the same vectors of the same texts, but for rounding."""
+    """Return whether two encoders make the same vectors of the same texts, up to rounding."""
     if vectors.shape != others.shape:
         return False
     return bool(np.linalg.norm(vectors - others) <= _APART * np.linalg.norm(others) + 1e-12)

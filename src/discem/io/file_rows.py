@@ -1,4 +1,4 @@
-"""Rows of table files, by columns, whose cells stay as the files have them until they are asked."""
+"""Rows of table files, by column; cells are parsed when they are needed."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from .texts import Found, is_missing, kinds_of, read_texts
 from .vectors import NAMED_ROW, categories_in, in_place
 
 _END = "\0"
-NUMBERS = "numbers"  # of JSON, which need no reading
+NUMBERS = "numbers"  # numbers of JSON need no parsing
 
 
 class Stretch(NamedTuple):
-    """Rows that came one after the other out of a file."""
+    """Consecutive rows of one file."""
 
     path: str
-    word: str  # what a number counts, "line" or "row"
+    word: str  # the unit of row numbers, "line" or "row"
     numbers: Sequence[int]
 
 
 class Rows(ABC):
-    """Rows of files, by columns, whose cells are as the files have them until they are asked."""
+    """Rows of files, by column; cells are parsed when they are needed."""
 
     complete = True  # whether all rows have all columns
 
@@ -50,7 +50,7 @@ class Rows(ABC):
         return list(self.columns)
 
     def place(self, row: int) -> str:
-        """A row in a message."""
+        """Format a row for a message."""
         which = bisect_right(self._ends, row)
         stretch = self.stretches[which]
         number = stretch.numbers[row - (self._ends[which] - len(stretch.numbers))]
@@ -58,12 +58,12 @@ class Rows(ABC):
 
     @abstractmethod
     def cells(self, name: str) -> list[Any]:
-        """The cells of a column, as Python has them; None is missing."""
+        """Return the cells of a column as Python objects; None is missing."""
 
     def content(self, name: str, kind: str | None = None, given: bool = False) -> Content:
-        """The cells of a column, as models read them.
+        """Return the cells of a column in the form that models read.
 
-        `kind` is what they must be, see `read_texts`; `given` says that the family is.
+        `kind` is their required kind, see `read_texts`; `given` says whether the family is given.
         """
         try:
             return self._content(name, kind, given)
@@ -72,26 +72,26 @@ class Rows(ABC):
 
     @abstractmethod
     def _content(self, name: str, kind: str | None, given: bool) -> Content:
-        """The same, but errors may count rows from the first of these."""
+        """Do the same; errors may count rows from the first row of these."""
 
     @abstractmethod
     def kinds(self, name: str) -> dict[str, Found]:
-        """What the cells of a column are, where that has to be found out of all of its parts."""
+        """Return the kinds of the cells of a column, if all parts are needed to decide."""
 
     def head(self) -> Rows:
-        """None of the rows, but all that is known of them."""
+        """Return no rows, but everything known about them."""
         stretch = self.stretches[0]._replace(numbers=[])
         return type(self)(
             {name: self._nothing(self.columns[name]) for name in self.names}, [stretch]
         )
 
     def labels(self, name: str) -> list[str | None]:
-        """The cells of a column as labels, which are texts."""
+        """Return the cells of a column as labels, which are texts."""
         cells = enumerate(self.cells(name))
         return [label_of(cell, f"{self.place(row)}, {name!r}") for row, cell in cells]
 
     def joined(self, others: list[Any]) -> Rows:
-        """These rows and those that follow, which are of the same columns and kind."""
+        """Append further rows with the same columns and kind."""
         every = [self, *others]
         for rows in others:
             self._check_like(rows)
@@ -111,16 +111,16 @@ class Rows(ABC):
     @staticmethod
     @abstractmethod
     def _chain(parts: list[Any]) -> Any:
-        """A column out of its parts."""
+        """Concatenate the parts of a column."""
 
     @staticmethod
     @abstractmethod
     def _nothing(column: Any) -> Any:
-        """A column like that, without cells."""
+        """Return an empty column of the same type."""
 
 
 class TextRows(Rows):
-    """Rows of texts; each column is one text, for memory's sake, of cells that end with a NUL."""
+    """Rows of texts; each column is one text of cells that end with NUL, to save memory."""
 
     @classmethod
     def of(cls, names: list[str], rows: list[tuple[int, list[str]]], path: str) -> TextRows:
@@ -158,7 +158,7 @@ class TextRows(Rows):
 
 
 class ObjectRows(Rows):
-    """Rows of what JSON has: numbers, texts, truths; a field that is not there is missing."""
+    """Rows of JSON: numbers, texts, booleans; absent fields are missing."""
 
     complete = False
 
@@ -179,14 +179,14 @@ class ObjectRows(Rows):
         return read_objects(cells, f"column {name!r}")
 
     def _types(self, name: str, known: str = "") -> dict[type, str | None]:
-        """The types of cells and what they are, which must be one thing, and as it is known."""
+        """Return the types of cells and their kinds; all must be of one kind, the known one."""
         kinds = {each: _JSON_KINDS.get(each) for each in set(map(type, self.columns[name]))}
         if {*kinds.values(), known} - {""} not in ({"text"}, {"numbers"}, set()):
             self._refuse(name, kinds, known)
         return kinds
 
     def _refuse(self, name: str, kinds: dict[type, str | None], known: str) -> None:
-        """Name the first cell that is not as those before it, or as a model knows them."""
+        """Raise an error for the first cell of another kind."""
         for row, cell in enumerate(self.columns[name]):
             kind = kinds[type(cell)]
             if kind is None:
@@ -232,7 +232,7 @@ _JSON_KINDS = {type(None): "", bool: "numbers", int: "numbers", float: "numbers"
 
 
 class ArrowRows(Rows):
-    """Rows of pyarrow's arrays."""
+    """Rows of pyarrow arrays."""
 
     def labels(self, name: str) -> list[str | None]:
         with reading(f"{self.path}, column {name!r}"):

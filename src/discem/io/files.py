@@ -1,4 +1,4 @@
-"""Result files that are whole, whatever happens while they are written."""
+"""Write result files atomically: complete, or not at all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import IO, Any, Literal
 
 try:
     import fcntl
-except ImportError:  # Windows, where files that a killed process leaves behind stay
+except ImportError:  # Windows, where temporary files of a killed process stay
     fcntl = None  # type: ignore[assignment]
 
 _TEMPORARY = re.compile(r"\.discem-[0-9a-f]{16}\.part")
@@ -23,16 +23,15 @@ _TEMPORARY = re.compile(r"\.discem-[0-9a-f]{16}\.part")
 def write_atomically(
     path: str | os.PathLike[str], mode: Literal["w", "wb"] = "w"
 ) -> Iterator[IO[Any]]:
-    """Open a file to write that appears at the end of the block, whole, or not at all.
+    """Open a file for writing that appears complete at the end of the block, or not at all.
 
-    What the block writes goes to a temporary file in the same folder, which takes the place of
-    `path` when all of it is on the disk. If anything goes wrong before, Ctrl-C included, the
-    temporary file is removed and a file that was there before is as it was. What a process that
-    was killed has left in the folder is removed by the next one that writes there.
+    The block writes to a temporary file in the same folder, which replaces `path` when all of it is
+    on the disk. On any error before that, Ctrl-C included, the temporary file is removed and an
+    existing file stays unchanged. Temporary files of killed processes are removed by the next
+    process that writes to the folder.
 
-    As with `open`, a link leads to its file, a file that is replaced keeps its permissions, and a
-    new one has those of the user's umask. What is no file, such as a pipe or ``/dev/null``, cannot
-    be replaced and is refused.
+    As with `open`, links are followed, a replaced file keeps its permissions, and a new file
+    follows the umask. Special files such as a pipe or ``/dev/null`` are an error.
 
     Parameters
     ----------
@@ -44,12 +43,12 @@ def write_atomically(
     Yields
     ------
     file object
-        To write to. It is closed at the end of the block, so leave that to the block.
+        Write to it, but do not close it: the block does that.
 
     Raises
     ------
     OSError
-        If the file cannot be written, or not be replaced.
+        If the file cannot be written or replaced.
 
     Examples
     --------
@@ -95,7 +94,7 @@ def write_atomically(
 
 
 def refuse_special(path: str | os.PathLike[str], status: os.stat_result | None = None) -> None:
-    """Raise OSError if there is something at `path` that is no file: a folder, device or pipe."""
+    """Raise OSError if `path` is a folder, a device or a pipe."""
     status = status or _status(path)
     if status is None or stat.S_ISREG(status.st_mode):
         return
@@ -105,7 +104,7 @@ def refuse_special(path: str | os.PathLike[str], status: os.stat_result | None =
 
 
 def is_same_file(one: str | os.PathLike[str] | int, other: str | os.PathLike[str] | int) -> bool:
-    """Whether two paths, or open files, are one file: also by links, hard ones included."""
+    """Return whether two paths or open files are the same file, also through links."""
     try:
         return os.path.samestat(os.stat(one), os.stat(other))
     except OSError:
@@ -125,20 +124,20 @@ def _status(path: str | os.PathLike[str]) -> os.stat_result | None:
 
 
 def _create(folder: str, permissions: int) -> tuple[str, int]:
-    """A temporary file that was not there before, locked; open to no more people than `path`."""
+    """Create a locked temporary file, with no more permissions than `path`."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     while True:
         path = os.path.join(folder, f".discem-{token_hex(8)}.part")
         descriptor = os.open(path, flags, permissions)
         if _lock(descriptor) and os.fstat(descriptor).st_nlink:
             return path, descriptor
-        os.close(descriptor)  # another process took it for an orphan before it was locked
+        os.close(descriptor)  # another process removed it before it was locked
         with suppress(OSError):
             os.unlink(path)
 
 
 def _lock(descriptor: int) -> bool:
-    """Lock a file unless another process has; where there are no locks, nobody has."""
+    """Lock a file unless another process has; return True on systems without locks."""
     if fcntl is not None:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,7 +1,7 @@
-"""Cells put into a table where it has none: a copy, of the same library, with the same types.
+"""Fill cells into a copy of a table, of the same library and with the same types.
 
-A column whose type cannot hold the new cells gets one that can: whole numbers become floats where a
-mean is not whole, and categories get the levels that they lack.
+A column whose type cannot hold the new cells gets a wider type: whole numbers become floats if a
+mean is not whole, and categories get missing levels.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from .vectors import plain_name, unmasked
 
 
 class Filling(NamedTuple):
-    """What a column lacks, and what to put there."""
+    """The cells to fill into a column."""
 
     mask: np.ndarray  # (n,)
-    values: np.ndarray  # floats, times or objects, one for each True of the mask
+    values: np.ndarray  # floats, times or objects, one for each True in the mask
 
     @property
     def is_whole(self) -> bool:
-        """Whether the values are whole numbers, if they are numbers."""
+        """Return whether the values are whole numbers, if they are numbers."""
         return self.values.dtype.kind != "f" or bool((self.values == np.rint(self.values)).all())
 
 
 def filled(X: Any, fillings: Mapping[str | int, Filling]) -> Any:
-    """A copy of a table, with cells put in by column."""
+    """Return a copy of a table with cells filled in, by column."""
     if hasattr(X, "to_native"):  # of narwhals
         X = X.to_native()
     if isinstance(X, list | tuple):
@@ -43,7 +43,7 @@ def filled(X: Any, fillings: Mapping[str | int, Filling]) -> Any:
         library = sys.modules.get(backend)
         if library and isinstance(X, tuple(getattr(library, kind) for kind in kinds)):
             return fill(X, fillings)
-    if hasattr(X, "columns"):  # of another library, which narwhals knows
+    if hasattr(X, "columns"):  # another library that narwhals supports
         import narwhals as nw
 
         return _filled_pandas(nw.from_native(X).to_pandas(), fillings)
@@ -58,7 +58,7 @@ def _filled_array(X: np.ndarray, fillings: Mapping[Any, Filling]) -> np.ndarray:
 
 
 def _filled_rows(X: Any, fillings: Mapping[str | int, Filling]) -> np.ndarray:
-    """Lists of cells become an array, of floats where all cells are numbers."""
+    """Convert lists of cells to an array, of floats if all cells are numbers."""
     cells = np.empty((len(X), len(X[0])), dtype=object)
     for i, row in enumerate(X):
         cells[i] = list(row)

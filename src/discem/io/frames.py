@@ -1,4 +1,4 @@
-"""Tables as they come: data frames, arrays and lists, opened to read one column after the other."""
+"""Open tables of any library (data frames, arrays, lists) to read them column by column."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _TABLES = "a data frame, an array with two axes, or a list of dicts or of lists"
 
 
 class Table:
-    """A table that is open for reading; a column is read when it is asked for.
+    """A table that is open for reading; columns are read when they are needed.
 
-    What took time to find, its levels, is kept. `find` gives a column by its number, and `read` its
-    content, of which errors say `where`.
+    The levels of columns are cached. `find` returns a column by its number, `read` its content;
+    errors use `where`.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Table:
         find: Callable[[int], Any],
         read: Callable[[Any, str], Content],
     ):
-        if backend == "dicts":  # rows of which nothing is known
+        if backend == "dicts":  # rows whose columns are unknown
             check_shape((shape[0], 1))
         else:
             check_shape(shape)
@@ -64,11 +64,11 @@ class Table:
         check_names(self.names, "X")
 
     def dtype(self, column: int) -> list[Any]:
-        """The type of a column of a data frame, see `dtype_of`."""
+        """Return the type of a column of a data frame, see `dtype_of`."""
         return dtype_of(self.backend, self._find(column))
 
     def content(self, column: int) -> Content:
-        """What a column holds."""
+        """Return the content of a column."""
         content = self._levels.get(column)
         if content is None:
             where = f"column {self.names[column]!r}"
@@ -80,7 +80,7 @@ class Table:
 
 
 def check_shape(shape: tuple[int, ...]) -> None:
-    """Refuse what has no cells; scikit-learn's tests know these words."""
+    """Raise an error for tables without cells; scikit-learn's tests expect these words."""
     if len(shape) == 1:
         raise InputError(
             f"Expected 2D array, got 1D array instead, of {shape[0]} cells. Reshape your data: "
@@ -96,14 +96,14 @@ def check_shape(shape: tuple[int, ...]) -> None:
 
 
 def check_table(X: Any) -> Table:
-    """Open a table, or say in one line what is wrong with it.
+    """Open a table, or raise an error in one line.
 
     Parameters
     ----------
     X : table
         A data frame of pandas or polars, a Table or a RecordBatch of pyarrow, any other data frame
-        that narwhals knows, an array with two axes, a list of dicts (a key that a row lacks is a
-        missing cell), or a list of lists. A `Table` is returned as it is.
+        that narwhals supports, an array with two axes, a list of dicts (absent keys are missing
+        cells), or a list of lists. A `Table` is returned unchanged.
 
     Returns
     -------
@@ -130,7 +130,7 @@ def check_table(X: Any) -> Table:
         ("polars", ("DataFrame",), _open_polars),
         ("pyarrow", ("Table", "RecordBatch"), _open_arrow),
     ):
-        library = sys.modules.get(backend)  # if it is not there, X cannot be its data frame
+        library = sys.modules.get(backend)  # if it is not imported, X cannot be its data frame
         if library and isinstance(X, tuple(getattr(library, kind) for kind in kinds)):
             return open_it(X)
     check_there(X, "X")
@@ -224,7 +224,7 @@ def _read_polars(column: Any, where: str) -> Content:
     found = categories_in(column)
     if found is not None:
         return read_levels(*found, where)._replace(named=dtype != pl.String)
-    if str(dtype) in ("Int128", "UInt128"):  # NumPy has none
+    if str(dtype) in ("Int128", "UInt128"):  # NumPy has no such type
         return read_objects(column.to_list(), where)
     if dtype.is_integer():
         missing = column.is_null().to_numpy() if column.null_count() else None
@@ -272,7 +272,7 @@ def _read_arrow(column: Any, where: str) -> Content:
 
 
 def _open_other(X: Any) -> Table:
-    """A frame of another library, if all of it is there."""
+    """Return a frame of another library, if it is not lazy."""
     with needing(f"a {type(X).__name__} is read by narwhals", "'discem[frames]'"):
         import narwhals as nw
     try:

@@ -1,9 +1,9 @@
-"""Labels of any kind as a NumPy vector, without loss.
+"""Convert labels of any kind to a NumPy vector, without loss.
 
 A label is a text, a whole number (also as a float, a decimal or a fraction), a boolean, a date, a
-time or a duration, and all labels of a vector are of one of these kinds. A vector holds missing
-labels as NumPy has them, NaN or NaT, and as None among texts, whole numbers and booleans. Labels
-that NumPy would round, cut or take for each other are kept as objects, or refused by name.
+time or a duration; all labels of a vector have the same kind. Missing labels are NaN or NaT if
+NumPy has them for the type, and None among texts, whole numbers and booleans. Labels that NumPy
+would round, cut or confuse are kept as objects, or refused with an error that names them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..exceptions import InputError
 from .cells import LARGEST, first, is_inexact, is_missing, shown, with_unit
 from .vectors import cells_of
 
-_KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (  # the first that fits: True is an int, too
+_KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (  # the first match wins: True is an int, too
     ("text", (str,)),
     ("bytes", (bytes,)),
     ("time", (datetime,)),
@@ -31,14 +31,14 @@ _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (  # the first that fits: Tru
 _OF_ARRAYS = {"U": "text", "S": "bytes", "M": "time", "m": "duration"} | dict.fromkeys(
     "biufO", "number"
 )
-ONCE = "OUS"  # kinds of arrays of which `known_labels` has each label once
-_DAYS = ("Y", "M", "W", "D")  # units of dates that have no time of the day
+ONCE = "OUS"  # kinds of arrays for which `known_labels` is unique
+_DAYS = ("Y", "M", "W", "D")  # units of dates without a time of day
 _A_LABEL = "a label is a text, a whole number, a boolean or a date"
 _IN64, _IN64U = range(-(2**63), 2**63), range(2**64)
 
 
 def read_labels(y: Any, what: str = "y") -> np.ndarray:
-    """The labels of a sequence, an array, or a column of any library; errors name it `what`.
+    """Return the labels of a sequence, an array or a column; errors name it `what`.
 
     Examples
     --------
@@ -66,12 +66,12 @@ def read_labels(y: Any, what: str = "y") -> np.ndarray:
 
 
 def is_kind_of_label(kind: type) -> bool:
-    """Whether there are labels of a type."""
+    """Return whether a type is a type of labels."""
     return issubclass(kind, np.datetime64) or bool(_kind_of(kind))
 
 
 def are_same(one: Any, other: Any) -> bool:
-    """Whether two values are one label, whatever their types."""
+    """Return whether two values are the same label, regardless of their types."""
     try:
         both = read_labels([one, other])
     except InputError:
@@ -80,14 +80,14 @@ def are_same(one: Any, other: Any) -> bool:
 
 
 def plain_labels(labels: np.ndarray) -> list[Any]:
-    """The labels of a vector as Python has them; times that it has not, as NumPy has them."""
+    """Return the labels of a vector as Python objects; times unknown to Python stay NumPy's."""
     plain = labels.tolist()
     lost = labels.dtype.kind in "mM" and any(isinstance(label, int) for label in plain)
     return list(labels) if lost else plain
 
 
 def missing_labels(y: np.ndarray) -> np.ndarray:
-    """Which labels of a vector are missing."""
+    """Return which labels of a vector are missing."""
     match y.dtype.kind:
         case "f":
             return np.isnan(y)
@@ -99,9 +99,9 @@ def missing_labels(y: np.ndarray) -> np.ndarray:
 
 
 def known_labels(y: np.ndarray) -> np.ndarray:
-    """The labels of a vector that are there, in an array of their own type.
+    """Return the labels of a vector that are not missing, with their own type.
 
-    Texts and objects are few, and slow to compare: each of them is there once.
+    Texts and objects, which are slow to compare, are returned only once each.
     """
     if y.dtype.kind not in ONCE:
         return y[~missing_labels(y)]
@@ -110,7 +110,7 @@ def known_labels(y: np.ndarray) -> np.ndarray:
 
 
 def with_missing(labels: np.ndarray, n: int) -> np.ndarray:
-    """The labels of a vector, and n more that are missing."""
+    """Return the labels of a vector, and n more that are missing."""
     if labels.dtype.kind in "mM":
         return np.append(labels, np.full(n, "NaT", dtype=labels.dtype))
     if labels.dtype.kind == "f":
@@ -119,7 +119,7 @@ def with_missing(labels: np.ndarray, n: int) -> np.ndarray:
 
 
 def join_labels(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """The labels of both, in order and each of them once."""
+    """Return the sorted, unique labels of both."""
     if not (len(one) and len(other)):
         return np.unique(other if len(other) else one)
     if label_kind(one) != label_kind(other):
@@ -132,10 +132,10 @@ def join_labels(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 def places_of(known: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """The place of each label among the classes, which are in order; -1 of one that is none."""
+    """Return the index of each label in the sorted classes; -1 if it is not a class."""
     if not (len(known) and len(classes)) or label_kind(known) != label_kind(classes):
         return np.full(len(known), -1, dtype=np.int64)
-    if known.dtype.kind != classes.dtype.kind:  # which NumPy would compare as floats
+    if known.dtype.kind != classes.dtype.kind:  # NumPy would compare them as floats
         known, classes = known.astype(object), classes.astype(object)
     elif known.dtype.kind in "mM":
         both = _in_one_unit([known, classes], "y")
@@ -145,7 +145,7 @@ def places_of(known: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 
 def label_kind(labels: np.ndarray) -> str:
-    """What the labels of a vector are."""
+    """Return the kind of the labels of a vector."""
     kind = _OF_ARRAYS[labels.dtype.kind]
     if kind == "time" and np.datetime_data(labels.dtype)[0] in _DAYS:
         return "date"
@@ -173,7 +173,7 @@ def _read_array(labels: np.ndarray, what: str) -> np.ndarray:
 
 
 def _in_one_unit(parts: Sequence[np.ndarray], what: str) -> np.ndarray:
-    """Dates, or durations, of several units as an array of one: NumPy itself would wrap around."""
+    """Return dates or durations of several units in one unit; NumPy itself would overflow."""
     try:
         joined = np.concatenate(parts)
         ends = np.cumsum([len(part) for part in parts])
@@ -181,7 +181,7 @@ def _in_one_unit(parts: Sequence[np.ndarray], what: str) -> np.ndarray:
         exact = all(
             (np.isnat(part) | (part == own.astype(part.dtype))).all() for part, own in pairs
         )
-    except (TypeError, OverflowError):  # years and months are of no length
+    except (TypeError, OverflowError):  # years and months have no fixed length
         exact = False
     if not exact:
         units = " and ".join(sorted({str(part.dtype) for part in parts}))
@@ -202,7 +202,7 @@ def _kind_of_dates(cells: Sequence[Any], what: str) -> str:
 
 
 def _read_text(cells: list[Any], types: set[type], what: str) -> np.ndarray:
-    """Texts; what ends with a NUL would be the same label without it, as NumPy pads with them."""
+    """Return texts; a text that ends with NUL is an error, as NumPy pads with NUL."""
     plain: Any = str.__str__
     nul: Any = "\0"
     if issubclass(next(iter(types)), bytes):
@@ -219,12 +219,12 @@ def _read_text(cells: list[Any], types: set[type], what: str) -> np.ndarray:
 
 
 def _vector(cells: list[Any], dtype: Any = None) -> np.ndarray:
-    """An array of labels, of objects if one of them is missing."""
+    """Return an array of labels, of objects if one of them is missing."""
     return np.array(cells, dtype=object if None in cells else dtype)
 
 
 def _read_numbers(cells: list[Any], types: set[type], what: str) -> np.ndarray:
-    """Booleans, whole numbers, or floats, of which NaN is missing."""
+    """Return booleans, whole numbers, or floats with NaN for missing."""
     if types <= {bool, np.bool_}:
         return _vector([None if cell is None else bool(cell) for cell in cells])
     if any(issubclass(each, np.generic) for each in types):
@@ -250,14 +250,14 @@ def _is_lost(label: int | float | None) -> bool:
 
 
 def _of_python(cell: Any) -> Any:
-    """A number of NumPy as Python has it: others cannot always be compared with it."""
+    """Return a number of NumPy as a Python number, as others cannot always be compared with it."""
     if isinstance(cell, np.longdouble):
         return int(cell) if np.isfinite(cell) and cell == np.rint(cell) else float(cell)
     return cell.item() if isinstance(cell, np.generic) else cell
 
 
 def _plain_number(cell: Any, cells: list[Any], what: str) -> int | float:
-    """A whole number, or a float that is one."""
+    """Return a whole number, or a float with the same value."""
     if not -LARGEST <= cell <= LARGEST:
         number = "infinity" if cell in (np.inf, -np.inf) else f"a label beyond {LARGEST:g}"
         raise InputError(f"Input {what} contains {number} at row {cells.index(cell)}")
@@ -267,7 +267,7 @@ def _plain_number(cell: Any, cells: list[Any], what: str) -> int | float:
 
 
 def _read_dates(cells: list[Any], types: set[type], what: str) -> np.ndarray:
-    """Dates, times and durations; None is NaT."""
+    """Return dates, times and durations; None becomes NaT."""
     for row, cell in enumerate(cells):
         if isinstance(cell, datetime) and cell.tzinfo is not None:
             raise InputError(
@@ -288,12 +288,12 @@ def _read_dates(cells: list[Any], types: set[type], what: str) -> np.ndarray:
 
 
 def _plain_time(cell: Any, what: str) -> Any:
-    """A date or a duration, as long as it is."""
+    """Return a date or a duration in a unit that holds it."""
     cell = with_unit(cell)
     if isinstance(cell, np.generic):
         return cell
     if isinstance(cell, timedelta):
-        length = cell // timedelta(microseconds=1)  # NumPy would wrap around
+        length = cell // timedelta(microseconds=1)  # NumPy would overflow
         if length in _IN64:
             return np.timedelta64(length, "us")
         if length % 10**6:
@@ -316,7 +316,7 @@ _READERS: dict[str, Callable[[list[Any], set[type], str], np.ndarray]] = {
 
 
 def _continuous(label: Any, row: int, what: str) -> InputError:
-    """The error of a number that is not whole; scikit-learn's tests know its first words."""
+    """Return the error for a number that is not whole; scikit-learn's tests expect its words."""
     return InputError(
         f"Unknown label type: continuous. {what} has {shown(label)} in row {row}: {_A_LABEL}"
     )
@@ -333,7 +333,7 @@ def _no_label(cells: list[Any], kinds: dict[type, str], what: str) -> InputError
 
 
 def _unlike(cells: list[Any], kinds: dict[type, str], what: str) -> InputError:
-    """What to say of labels that are not of one kind."""
+    """Return the error for labels of several kinds."""
     seen: dict[str, Any] = {}
     for cell in cells:
         if cell is not None:

@@ -1,4 +1,4 @@
-"""The codes of levels: which each cell of a column has, be it a text or a number."""
+"""The codes of levels: the index of the level of each cell, text or number."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 
 from .cells import Content, is_inexact, levels_of
 
-_CLOSE = 1e-7  # of a level that is not whole: as a float of 32 bits it is still the same
-_SPAN = 100_000  # of whole numbers that are looked up in a table
+_CLOSE = 1e-7  # relative tolerance of levels that are not whole, for floats of 32 bits
+_SPAN = 100_000  # range of whole numbers that are looked up in a table
 
 
 class LevelCodes:
-    """The codes of some levels, which are their places; -1 is missing, or a level unknown."""
+    """The codes of some levels, their indices; -1 is missing or unknown."""
 
     def __init__(self, levels: list[Any]):
         self.levels = levels
@@ -23,7 +23,7 @@ class LevelCodes:
         self._last: tuple[Sequence[Any], np.ndarray] | None = None
 
     def of(self, content: Content) -> np.ndarray:
-        """The codes of cells."""
+        """Return the codes of cells."""
         if content.kind == "level":
             return self.lookup(content.levels)[content.values]
         if self.is_text:  # then all cells are missing
@@ -34,7 +34,7 @@ class LevelCodes:
         if self._table is not None:
             low, table = self._table
             offset = content.values - low
-            offset[~((offset >= 0.0) & (offset < len(table)))] = -1.0  # the last: no level
+            offset[~((offset >= 0.0) & (offset < len(table)))] = -1.0  # the last entry: no level
             whole = offset.astype(np.int64)
             return np.where(whole == offset, table[whole], np.int32(-1))
         levels, steps, width, codes = self._ladder
@@ -43,11 +43,11 @@ class LevelCodes:
         return np.where(same, codes[near], np.int32(-1))
 
     def lookup(self, levels: Sequence[Any]) -> np.ndarray:
-        """The codes of levels, and -1 at the end, which is where that of missing cells points.
+        """Return the codes of levels, followed by -1, which missing cells refer to.
 
-        It is kept, for the parts of a large table have the same levels.
+        The result is cached, as the parts of a large table have the same levels.
         """
-        last = self._last  # of one state, whoever else is at it
+        last = self._last  # one consistent pair, even with several threads
         if last is None or last[0] != levels:
             known = [self._places.get(level, -1) for level in levels]
             last = self._last = levels, np.array([*known, -1], dtype=np.int32)
@@ -55,7 +55,7 @@ class LevelCodes:
 
     @cached_property
     def is_exact(self) -> bool:
-        """Whether levels are numbers that floats could not tell apart."""
+        """Return whether levels are numbers that floats could not tell apart."""
         return any(map(is_inexact, self.levels))
 
     @cached_property
@@ -64,7 +64,7 @@ class LevelCodes:
 
     @cached_property
     def _table(self) -> tuple[int, np.ndarray] | None:
-        """The least level and the codes of all whole numbers from there, if levels are such."""
+        """Return the smallest level and a table of codes for whole numbers from there, or None."""
         low, high = min(self.levels), max(self.levels)
         if high - low > _SPAN or any(level != int(level) for level in self.levels):
             return None
@@ -74,7 +74,7 @@ class LevelCodes:
 
     @cached_property
     def _ladder(self) -> tuple[np.ndarray, ...]:
-        """Levels that are numbers in order, what is between them, their widths and codes."""
+        """Return numeric levels in order, with midpoints, widths and codes."""
         values = np.array(self.levels, dtype=np.float64)
         order = np.argsort(values)
         values = values[order]

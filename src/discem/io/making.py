@@ -1,4 +1,4 @@
-"""Tables that are made: of the library, and with the types, of those that were read."""
+"""Make tables of a given library, with the types of the table that was read."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def make_table(
     columns: Sequence[np.ndarray],
     dtypes: Iterable[list[Any]] | None = None,
 ) -> Any:
-    """A table like those of a backend; columns hold floats, times, or objects, None missing.
+    """Make a table of a backend; columns hold floats, times, or objects with None for missing.
 
-    Columns of data frames get their `dtypes`, as `dtype_of` tells them, where they are given.
+    Columns of data frames get the given `dtypes`, see `dtype_of`.
     """
     if backend == "array" and all(column.dtype == np.float64 for column in columns):
         return np.column_stack(columns)
@@ -59,12 +59,12 @@ def make_table(
 
 
 def _as_objects(column: np.ndarray) -> list[Any]:
-    """Cells as Python has them; NaN and NaT are None."""
+    """Return cells as Python objects; NaN and NaT become None."""
     return [None if cell != cell else cell for cell in column.tolist()]
 
 
 def are_texts(cells: Iterable[Any]) -> bool:
-    """Whether cells that are strings can be written: half of a pair of characters cannot."""
+    """Return whether strings can be encoded; lone surrogates cannot."""
     try:
         "".join(cell for cell in cells if isinstance(cell, str)).encode()
     except UnicodeEncodeError:
@@ -77,7 +77,7 @@ def _as_pandas(pd: Any, column: np.ndarray) -> Any:
         return pd.Series(column)
     cells = column.tolist()
     kinds = set(map(type, cells)) - {type(None)}
-    dtypes = {bool: "boolean", int: object}  # what pandas would make numbers of if one is missing
+    dtypes = {bool: "boolean", int: object}  # pandas would make floats of them if one is missing
     if kinds == {str} and not are_texts(cells):
         return pd.Series(cells, dtype=object)
     return pd.Series(cells, dtype=dtypes.get(kinds.pop()) if len(kinds) == 1 else None)
@@ -101,7 +101,7 @@ def _as_arrow(pa: Any, column: np.ndarray) -> Any:
 
 
 def _holding(cells: list[Any], names: Sequence[str], library: Any) -> Any:
-    """The first type that holds the cells, if they are whole numbers, and there is one."""
+    """Return the first type that holds the whole numbers, if there is one."""
     seen = [cell for cell in cells if cell is not None]
     if set(map(type, seen)) != {int}:
         return None
@@ -118,7 +118,7 @@ def _holding(cells: list[Any], names: Sequence[str], library: Any) -> Any:
 
 
 def dtype_of(backend: str, column: Any) -> list[Any]:
-    """The type of a column of a data frame: its name, and what else makes it; [] is none."""
+    """Return the type of a data frame column: its name and parameters; [] is none."""
     if backend == "pandas":
         return _of_pandas(column.dtype)
     if backend == "polars":
@@ -142,7 +142,7 @@ def _of_polars(dtype: Any) -> list[Any]:
 
 
 def typed(backend: str, column: Any, dtype: list[Any]) -> Any:
-    """A column of a new frame, of a type that `dtype_of` told, if its cells can have it."""
+    """Return a column with the type given by `dtype_of`, if its cells allow it."""
     if not dtype:
         return column
     try:

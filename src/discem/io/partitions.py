@@ -1,6 +1,6 @@
-"""Collections of dask: what they are made of, and how answers become one again.
+"""Dask collections: their partitions, and how results become one collection again.
 
-Dask is imported when there is a collection of it, and not before.
+Dask is only imported if there is a collection.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from ..exceptions import InputError
 
 
 def is_collection(X: Any) -> bool:
-    """Whether X is a collection of dask, whose rows are not there yet."""
+    """Return whether X is a Dask collection."""
     return hasattr(X, "__dask_graph__")
 
 
 def partitions(X: Any, what: str) -> list[Any]:
-    """The partitions of a collection, one after the other, each still to be computed.
+    """Return the partitions of a collection in order, not yet computed.
 
     Parameters
     ----------
     X : dask array, data frame, series or bag
-        An array may be cut into blocks of rows and of columns.
+        An array may have chunks along both axes.
     what : str
-        What X is called in errors.
+        The name of X in errors.
     """
     if hasattr(X, "chunks"):
         if X.ndim > 2 or X.ndim < 1:
@@ -42,24 +42,24 @@ def partitions(X: Any, what: str) -> list[Any]:
 
 
 def row_counts(X: Any) -> list[int] | None:
-    """How many rows each partition has, if that is known."""
+    """Return the number of rows of each partition, if known."""
     if not hasattr(X, "chunks") or np.isnan(X.chunks[0]).any():
         return None
     return [int(size) for size in X.chunks[0]]
 
 
 def lazily(X: Any, answer: Callable, width: int | None, dtype: Any) -> Any:
-    """A dask array of answers to the rows of X, partition by partition.
+    """Return a Dask array of results for the rows of X, by partition.
 
     Parameters
     ----------
     X : collection of dask
     answer : callable
-        From the rows of a partition, of which there is one at least, to an array. It is sent once.
+        From the rows of a partition (at least one) to an array. It is sent once.
     width : int or None
-        The columns of the answer; None is that it has one axis only.
+        The number of columns of the result; None for one axis.
     dtype : dtype
-        Of the answer.
+        The type of the result.
     """
     import dask
     import dask.array as da
@@ -77,7 +77,7 @@ def lazily(X: Any, answer: Callable, width: int | None, dtype: Any) -> Any:
 
 
 class _Sealed:
-    """Something that dask need not look into."""
+    """An object that Dask need not traverse."""
 
     def __init__(self, content: Any):
         self.content = content
@@ -96,7 +96,7 @@ def _ask(sent: _Sealed, part: Any, columns: tuple[int, ...], dtype: Any) -> np.n
 
 
 class Lazy:
-    """Partitions that are still to be computed: as much of a collection as a fit asks for."""
+    """Lazy partitions: the part of the interface of a collection that a fit needs."""
 
     def __init__(self, parts: Sequence[Any]):
         self._parts = list(parts)
@@ -111,7 +111,7 @@ class Lazy:
         return dask.delayed(self._parts).__dask_graph__()
 
     def to_delayed(self) -> list[Any]:
-        """The partitions."""
+        """Return the partitions."""
         return self._parts
 
 
@@ -119,17 +119,17 @@ class Lazy:
 
 
 def listed(part: Any) -> Any:
-    """A partition that has a length: those of a bag may be read only once."""
+    """Return a partition with a length: those of a bag may be readable only once."""
     return part if hasattr(part, "shape") or isinstance(part, list | tuple) else list(part)
 
 
 def n_rows(part: Any) -> int:
-    """How many rows a partition has."""
+    """Return the number of rows of a partition."""
     return int(part.shape[0]) if hasattr(part, "shape") else len(part)
 
 
 def some_rows(part: Any, rows: Any) -> Any:
-    """Some rows of a partition, or of anything that has rows."""
+    """Return some rows of a partition, or of anything that has rows."""
     if hasattr(part, "iloc"):
         return part.iloc[rows]
     if isinstance(part, list | tuple):
@@ -140,13 +140,13 @@ def some_rows(part: Any, rows: Any) -> Any:
 
 
 def together(parts: Sequence[Any]) -> Any:
-    """The rows of all parts, one after the other."""
+    """Concatenate the rows of all parts."""
     import scipy.sparse as sp
 
     first = parts[0]
     if isinstance(first, list | tuple):
         return [row for part in parts for row in part]
-    if hasattr(first, "joined"):  # a table of columns that were read
+    if hasattr(first, "joined"):  # a table of parsed columns
         return first.joined(parts[1:])
     if sp.issparse(first):
         return sp.vstack(parts, format="csr")

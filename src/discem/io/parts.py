@@ -1,8 +1,8 @@
-"""Files in parts, each read where it is worked on: by the workers of a cluster of dask.
+"""Files in parts, each read by the worker that processes it.
 
-A part is read once, and stays on its worker. What is known here of it is a *look*: how many rows
-there are, their labels, and what a table has in its columns. A file of which there are fewer parts
-than workers is cut after it was read, so that all have something to do.
+Each part is read once and stays on its worker. This process only gets a *look*: the number of rows,
+their labels, and the kinds of the columns. If a file has fewer parts than there are workers, parts
+are split after reading.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .texts import Found, common_kind, merge_kinds
 
 Tell = Callable[[int], None]
 
-_LEAST = 10_000  # rows of Parquet's groups that are read together
+_LEAST = 10_000  # rows in groups of Parquet that are read together
 
 
 class FilePart(NamedTuple):
@@ -36,14 +36,14 @@ class FilePart(NamedTuple):
 
     path: str
     format: str
-    groups: tuple[int, ...] | None = None  # None: all there is
-    before: int = 0  # rows of the file that are not of these groups, but before them
+    groups: tuple[int, ...] | None = None  # None: the whole file
+    before: int = 0  # rows of the file before these groups
 
 
 def parts_of(paths: Sequence[str], format: str | None, elsewhere: bool = False) -> list[FilePart]:
-    """The parts of files: each file is one, and of Parquet each row group that has many rows.
+    """Return the parts of files: one per file; of Parquet, one per large row group.
 
-    `elsewhere`, in other folders, they are known by their whole names.
+    With `elsewhere`, for workers in other folders, paths become absolute.
     """
     found: list[FilePart] = []
     for path in paths:
@@ -60,7 +60,7 @@ def parts_of(paths: Sequence[str], format: str | None, elsewhere: bool = False) 
 
 
 class Look(NamedTuple):
-    """What is known here of a part that a worker has read."""
+    """What this process knows of a part that a worker has read."""
 
     n_rows: int
     labels: Counter[str | None]
@@ -76,11 +76,11 @@ class Parts:
     client : distributed.Client
     parts : list of FilePart
     read : callable
-        What a worker reads a part with.
+        Reads a part, on a worker.
     look : callable
-        What it makes of that for us, a `Look`.
+        Makes a `Look` of the result.
     tell : callable
-        Called with the number of rows when a part was read.
+        Called with the number of rows after a part was read.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Parts:
             tell(seen.n_rows)
         self.looks: list[Look] = client.gather(looks)
         threads = max(sum(client.nthreads().values()), 1)
-        self.cuts = -(-threads // len(parts))  # of each part, where parts are few
+        self.cuts = -(-threads // len(parts))  # pieces of each part, if there are few parts
 
     @property
     def n_rows(self) -> int:
@@ -104,11 +104,11 @@ class Parts:
 
     @property
     def labels(self) -> Counter[str | None]:
-        """How many rows each label has."""
+        """Return the number of rows of each label."""
         return sum((look.labels for look in self.looks), Counter())
 
     def partitions(self, function: Callable) -> Lazy:
-        """What a function makes of the rows of each part, as a collection."""
+        """Apply a function to the rows of each part; return a collection."""
         import dask
 
         make = dask.delayed(_cut, pure=False)
@@ -124,7 +124,7 @@ class Parts:
         return list(pairwise(look.n_rows * i // self.cuts for i in range(self.cuts + 1)))
 
     def place(self, row: int, partition: int | None = None) -> str:
-        """A row in a message: of a partition, or of all rows one after the other."""
+        """Format a row for a message: within a partition, or among all rows."""
         if partition is not None:
             which, cut = divmod(partition, self.cuts)
             row += self._spans(self.looks[which])[cut][0]
@@ -145,7 +145,7 @@ def _cut(rows: Any, function: Callable, span: tuple[int, int]) -> Any:
 
 
 def read_documents(client: Any, parts: list[FilePart], tell: Tell, **names: Any) -> Parts:
-    """Let workers read documents; see `discem.io.documents.read_documents` for what they need."""
+    """Read documents on workers; see `discem.io.documents.read_documents`."""
     return Parts(client, parts, partial(_read_documents, **names), _look_at_documents, tell)
 
 
@@ -158,12 +158,12 @@ def _look_at_documents(found: list[documents.Document]) -> Look:
 
 
 def texts_of(found: list[documents.Document]) -> list[str]:
-    """The texts of documents."""
+    """Return the texts of documents."""
     return [document.text for document in found]
 
 
 def labels_of(found: list[documents.Document]) -> list[str | None]:
-    """Their labels."""
+    """Return the labels of documents."""
     return [document.label for document in found]
 
 
@@ -173,7 +173,7 @@ def labels_of(found: list[documents.Document]) -> list[str | None]:
 def read_tables(
     client: Any, parts: list[FilePart], tell: Tell, target: str, apart: Sequence[str], max_size: int
 ) -> Parts:
-    """Let workers read tables with labels in `target`; of columns `apart` nothing is asked."""
+    """Read tables on workers, with labels in `target`; columns `apart` are not examined."""
     read = partial(_read_table, max_size=max_size)
     return Parts(client, parts, read, partial(_look_at_table, target=target, apart=apart), tell)
 
@@ -189,13 +189,13 @@ def _look_at_table(rows: Rows, target: str, apart: Sequence[str]) -> Look:
 
 
 def head_of(parts: Parts) -> Rows:
-    """What is known of all rows of a table, whose parts must be alike; none of the rows."""
+    """Return what is known of all rows of a table, without rows; all parts must match."""
     first, *others = [look.head for look in parts.looks if look.head is not None]
     return first.joined(others)
 
 
 def kinds_of(parts: Parts, names: Sequence[str], given: Sequence[str]) -> dict[str, str | None]:
-    """What the cells of each column are in all parts; None where each part tells it by itself."""
+    """Return the kinds of each column over all parts; None if each part decides."""
     found: dict[str, str | None] = {}
     for name in names:
         kinds = merge_kinds(look.kinds.get(name, {}) for look in parts.looks)
@@ -211,13 +211,13 @@ def kinds_of(parts: Parts, names: Sequence[str], given: Sequence[str]) -> dict[s
 
 
 def columns_of(rows: Rows, kinds: dict[str, str | None], ignored: Sequence[str]) -> ReadTable:
-    """The columns of rows, whose kinds are known; ignored ones are not looked at."""
+    """Return the columns of rows with known kinds, without ignored ones."""
     nothing = Content("number", np.full(len(rows), np.nan))
     return ReadTable(
         {
             name: nothing
             if name in ignored or name not in rows.columns
-            # of a given family or not, the kind is settled, or each cell tells its own
+            # given or not, the kind is fixed, or each cell has its own
             else rows.content(name, kind)
             for name, kind in kinds.items()
         }

@@ -1,13 +1,13 @@
 r"""Patterns of words that are quick whatever the document.
 
-Python's `re` goes back and tries again, so ``(\w+)+!`` takes for ever on a long word. A pattern may
-come from a file, so only those are taken of which it can be seen that they are quick:
+Python's `re` backtracks, so ``(\w+)+!`` takes exponential time on a long word. As a pattern may
+come from a file, only patterns that are provably fast are accepted:
 
 - a repeat, as in ``\w+``, is of one character, or of a group that can be read in one way only: of
   fixed length, as in ``(?:[A-Z]\.)+``, or with one part that varies, after a first character that
   is not in it, as in ``\w+(?:-\w+)*``;
 - at most three repeats follow each other, and what may repeat over white space comes last;
-- groups are not nested, and there is nothing that looks ahead or back.
+- groups are not nested, and there are no lookaheads or lookbehinds.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TOKEN = re.compile(
 
 
 class Item(NamedTuple):
-    """A character of a pattern, or a group of alternatives, and how often it comes."""
+    """A character of a pattern, or a group of alternatives, and its number of repetitions."""
 
     char: str
     times: str
@@ -74,7 +74,7 @@ class _SlowError(Exception):
 
 
 def _alternatives(pattern: str) -> list[list[Item]]:
-    """A pattern taken apart: its alternatives, each a sequence of parts."""
+    """Parse a pattern: its alternatives, each a sequence of items."""
     found: list[list[Item]] = [[]]
     for token in _tokens(pattern):
         if token["bar"]:
@@ -116,7 +116,7 @@ def _check_sequence(parts: list[Item], flags: str) -> None:
 
 
 def _check_repeated_group(part: Item, flags: str) -> None:
-    """See that there is one way to read it, however often it comes."""
+    """Check that a repeated group can only match in one way."""
     if len(part.group) > 1:
         raise _SlowError("a repeated group has alternatives")
     first, *others = part.group[0]

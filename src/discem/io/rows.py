@@ -1,4 +1,4 @@
-"""Rows in the forms that the families read, whatever array they came from."""
+"""The row formats that families read."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .._sparse import taken
 
 
 class DenseRows(NamedTuple):
-    """Rows of an (n, d) table: numbers, NaN missing, or levels by number, -1 missing."""
+    """Rows of an (n, d) table: numbers with NaN for missing, or level codes with -1."""
 
     values: np.ndarray
-    base: np.ndarray | None = None  # (n,) ln h(x): what all components share; None is 0
+    base: np.ndarray | None = None  # (n,) ln h(x), the same for all components; None is 0
 
     @property
     def parts(self) -> tuple[DenseRows]:
-        """The rows as each block of a model reads them: here, there is one."""
+        """The rows as each block of a model reads them: here one part."""
         return (self,)
 
     @property
@@ -29,11 +29,11 @@ class DenseRows(NamedTuple):
 
     @property
     def n_cells(self) -> int:
-        """Stored cells of all rows."""
+        """The number of stored cells of all rows."""
         return prod(self.values.shape)
 
     def take(self, chosen: Any) -> DenseRows:
-        """Some of the rows."""
+        """Return the given rows."""
         return DenseRows(self.values[chosen], None if self.base is None else self.base[chosen])
 
 
@@ -54,11 +54,11 @@ class SparseRows(NamedTuple):
 
     @property
     def n_cells(self) -> int:
-        """Stored cells of all rows."""
+        """The number of stored cells of all rows."""
         return prod(self.values.shape)
 
     def take(self, chosen: Any) -> SparseRows:
-        """Some of the rows; a slice of them is a view."""
+        """Return the given rows; for a slice, a view."""
         if isinstance(chosen, slice):
             first, last, _ = chosen.indices(self.n_rows)
             part = slice(self.indptr[first], self.indptr[last])
@@ -68,7 +68,7 @@ class SparseRows(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Rows that have several parts, one for each block of a model."""
+    """Rows with several parts, one for each block of a model."""
 
     parts: tuple[Any, ...]
 
@@ -78,11 +78,11 @@ class Rows(NamedTuple):
 
     @property
     def n_cells(self) -> int:
-        """Stored cells of all rows."""
+        """The number of stored cells of all rows."""
         return sum(part.n_cells for part in self.parts)
 
     def take(self, chosen: Any) -> Rows:
-        """Some of the rows."""
+        """Return the given rows."""
         return Rows(tuple(part.take(chosen) for part in self.parts))
 
 
@@ -92,7 +92,7 @@ def dense_rows(X: np.ndarray, base: np.ndarray | None = None) -> DenseRows:
 
 
 def code_rows(X: np.ndarray) -> DenseRows:
-    """View whole numbers as rows of levels; what is negative or NaN is missing."""
+    """View whole numbers as rows of level codes; negative numbers and NaN are missing."""
     if X.dtype.kind == "f":
         X = np.where(np.isnan(X), -1.0, X)
     return DenseRows(np.asarray(X, dtype=np.int32))
@@ -105,7 +105,7 @@ def sparse_rows(X: Any) -> SparseRows:
 
 
 def joined(pieces: list[Any]) -> Any:
-    """The rows of all pieces, one after the other."""
+    """Concatenate the rows of all pieces."""
     kind = type(pieces[0])
     if kind is Rows:
         parts = zip(*(piece.parts for piece in pieces), strict=True)
@@ -113,7 +113,7 @@ def joined(pieces: list[Any]) -> Any:
     columns = list(zip(*pieces, strict=True))
     if kind is SparseRows:
         begins = np.cumsum([0, *(len(piece.values) for piece in pieces)])
-        narrow = np.int32 if begins[-1] < 2**31 else np.int64  # SciPy wants those of indices
+        narrow = np.int32 if begins[-1] < 2**31 else np.int64  # SciPy expects the type of indices
         pairs = zip(pieces, begins[:-1], strict=True)
         ends = [(piece.indptr[1:] + begin).astype(narrow) for piece, begin in pairs]
         columns[2] = (np.zeros(1, dtype=narrow), *ends)
@@ -121,11 +121,10 @@ def joined(pieces: list[Any]) -> Any:
 
 
 def extended(array: np.ndarray, new: int, value: float) -> np.ndarray:
-    """The array with `new` more rows, all `value`.
+    """Append `new` rows with `value` to an array.
 
-    It is a view of memory larger than needed, so that one which grows again and again is copied
-    now and then only. Memory that is not an array's own, as that of a file or of a pickle, is never
-    written to: then all is copied.
+    The result is a view of a larger buffer, so that repeated growth rarely copies. Memory that the
+    array does not own, as that of a file or a pickle, is copied, never written to.
     """
     old, size = len(array), len(array) + new
     memory = array if array.base is None else array.base
@@ -137,7 +136,7 @@ def extended(array: np.ndarray, new: int, value: float) -> np.ndarray:
 
 
 def _is_begin_of(array: np.ndarray, memory: Any) -> bool:
-    """Whether an array is the first rows of another one, which owns its memory and may change."""
+    """Return whether an array is the start of another one that owns writable memory."""
     return (
         type(memory) is np.ndarray
         and memory.flags.owndata
@@ -150,12 +149,12 @@ def _is_begin_of(array: np.ndarray, memory: Any) -> bool:
 
 
 def copied(state: Any) -> Any:
-    """A deep copy of arrays in tuples, dicts and dataclasses."""
+    """Return a deep copy of the arrays in tuples, dicts and dataclasses."""
     return mapped(np.array, state)
 
 
 def owned(state: Any) -> Any:
-    """The same, whose arrays may all be written to: those that may not are copied."""
+    """Return the same with writable arrays; read-only ones are copied."""
     return mapped(_owned, state)
 
 

@@ -1,9 +1,9 @@
-"""What a stream has learnt of its files, so that no row is learnt twice.
+"""Remember which files a stream has learnt, so that no row is learnt twice.
 
-A model remembers, of each file, how many of its rows it has learnt, and by what the file is known
-again: a hash of its name, for models are shared and names are private, its size, and a checksum of
-its first bytes. A file that was written anew under the same name is another one; a file that grew
-has new rows at its end. Standard input and pipes are not known again.
+For each file, a model stores the number of learnt rows and an identity: a hash of its name (models
+are shared, names are private), its size, and a checksum of its first bytes. A file written again
+under the same name counts as another file; a file that grew has new rows at its end. Standard input
+and pipes cannot be identified.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple
 from .._kinds import savable
 from .sources import STDIN
 
-_HEAD = 1 << 16  # bytes by which a file is known again
+_HEAD = 1 << 16  # bytes that identify a file
 
 
 @savable
@@ -25,13 +25,13 @@ class Seen(NamedTuple):
     """What was learnt of a file."""
 
     rows: int
-    size: int  # bytes that there were
-    check: int  # of the first of them
-    whole: bool = False  # whether these were all rows
+    size: int  # its size in bytes
+    check: int  # checksum of its first bytes
+    whole: bool = False  # whether all rows were learnt
 
     def check_numbers(self) -> None:
-        """Refuse what no stream can have left; it may come from anywhere."""
-        from .._checks import check_count, demand  # they load NumPy, which commands do later
+        """Validate the numbers, which may come from any file."""
+        from .._checks import check_count, demand  # they load NumPy, which commands defer
 
         for name in ("rows", "size", "check"):
             check_count(f"{name} of a file", getattr(self, name))
@@ -39,14 +39,14 @@ class Seen(NamedTuple):
 
 
 class Trail:
-    """What a stream learns of its files, from what was learnt of them before."""
+    """Track what a stream learns of its files, given what it learnt before."""
 
     def __init__(self, known: dict[str, Seen]):
         self.known = dict(known)
-        self._now: str | None = None  # the file that is read now
+        self._now: str | None = None  # the current file
 
     def begin(self, path: str) -> int | None:
-        """A file is to be read: how many of its rows to leave out; None is all of them."""
+        """Start a file: return how many of its rows to skip; None is all of them."""
         self.end()
         if path == STDIN or not os.path.isfile(path):
             return 0
@@ -63,18 +63,18 @@ class Trail:
         return self.known[key].rows
 
     def rows(self, paths: Iterable[str]) -> int:
-        """How many rows were learnt of these files, or of others that had their names."""
+        """Return the number of rows learnt of these files, or of others with their names."""
         return sum(self.known[key].rows for key in map(_key, paths) if key in self.known)
 
     def learnt(self, rows: Mapping[str, int]) -> None:
-        """So many rows were learnt of files that have begun."""
+        """Count rows that were learnt."""
         for path, count in rows.items():
             old = self.known.get(_key(path))
             if old is not None:
                 self.known[_key(path)] = old._replace(rows=old.rows + count)
 
     def end(self) -> None:
-        """The last file has ended."""
+        """End the last file."""
         if self._now is not None:
             self.known[self._now] = self.known[self._now]._replace(whole=True)
             self._now = None

@@ -1,4 +1,4 @@
-"""Files of lines, of cells and of objects: what names tell, and what is wrong where."""
+"""Read files of lines, cells and objects: formats by name, and errors that name the place."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _FORMATS = {
 }
 FORMATS = tuple(dict.fromkeys(_FORMATS.values()))
 _MEGABYTE = 2**20
-_LEAST = 64  # bytes that a document takes in memory besides its text
+_LEAST = 64  # bytes of memory per document besides its text
 _MOST_TIMES = 100  # that packed text comes to its size: prose 3, logs 20, what is made to harm 1000
-_NAMED = 10  # columns in a message
+_NAMED = 10  # columns named in a message
 _DELIMITERS = (",", ";", "\t", "|")
 
 Item = TypeVar("Item")
@@ -67,7 +67,7 @@ def batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
 
 
 def guess_format(name: str) -> str | None:
-    """The format that a file's name tells, if any."""
+    """Return the format that the name of a file implies, if any."""
     return _FORMATS.get(Path(name.removesuffix(".gz")).suffix)
 
 
@@ -89,7 +89,7 @@ def find_format(name: str, given: str | None) -> str:
 
 
 def expanded(names: Iterable[str]) -> list[str]:
-    """Names of files; a pattern, as ``parts/*.csv``, is the files that it matches, in order."""
+    """Return file names; patterns such as ``parts/*.csv`` become the matching files, in order."""
     found: list[str] = []
     for name in names:
         if name == STDIN or not glob.has_magic(name) or os.path.exists(name):
@@ -103,7 +103,7 @@ def expanded(names: Iterable[str]) -> list[str]:
 
 
 def check_sources(paths: Iterable[str], format: str | None) -> None:
-    """See that there are such files, and that their formats are known."""
+    """Check that the files exist and that their formats are known."""
     for path in paths:
         find_format(path, format)
 
@@ -113,7 +113,7 @@ def shown_name(name: str) -> str:
 
 
 def listed(names: Iterable[str]) -> str:
-    """The first of names in a message."""
+    """Format the first names for a message."""
     names = list(names)
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return (", ".join(map(repr, names[:_NAMED])) or "none") + more
@@ -125,9 +125,9 @@ def read_each(
     skip: Skip | None,
     what: str,
 ) -> Iterator[Item]:
-    """What ``read(path, format, before)`` finds in each file, one after the other.
+    """Yield what ``read(path, format, before)`` finds in each file.
 
-    A file with nothing in it is refused.
+    An empty file is an error.
     """
     for path, format in sources:
         before = skip(path) if skip is not None else 0
@@ -156,7 +156,7 @@ def _opened(path: str) -> Iterator[IO[bytes]]:
 
 
 def read_lines(path: str, max_size: int) -> Iterator[str]:
-    """Lines with their ends; decoded one by one, so that an error can name its line."""
+    """Yield lines with their ends, decoded one by one, so that an error names its line."""
     number = unpacked = 0
     longest = max_size * _MEGABYTE
     most = _most_unpacked(path, max_size) if path.endswith(".gz") else math.inf
@@ -185,7 +185,7 @@ def read_lines(path: str, max_size: int) -> Iterator[str]:
 
 
 def _most_unpacked(path: str, max_size: int) -> float:
-    """Bytes that a packed file may come to; of what has no size, such as a pipe, any number."""
+    """Return the most bytes a packed file may unpack to; infinite without a known size."""
     packed = os.path.getsize(path) if os.path.isfile(path) else math.inf
     return max(max_size * _MEGABYTE, _MOST_TIMES * packed)
 
@@ -203,12 +203,12 @@ def _too_much(path: str, max_size: int) -> InputError:
 def csv_rows(
     path: str, max_size: int, delimiter: str = "", tight: bool = False
 ) -> Iterator[tuple[int, list[str]]]:
-    """The header and the rows, each as long as that, with the number of the line that ends it.
+    """Yield the header and the rows, of equal length, with the number of their last line.
 
-    Without a delimiter it is the comma, or what else the header has if that has none; `tight` drops
-    blanks before a cell.
+    Without a delimiter, use the comma, or another separator of the header if it has no comma.
+    `tight` strips blanks before a cell.
     """
-    csv.field_size_limit(min(max_size * _MEGABYTE, 2**31 - 1))  # 128 KiB unless told
+    csv.field_size_limit(min(max_size * _MEGABYTE, 2**31 - 1))  # 128 KiB by default
     lines = read_lines(path, max_size)
     first = next(lines, "")
     delimiter = delimiter or next((each for each in _DELIMITERS if each in first), ",")
@@ -247,9 +247,9 @@ def csv_rows(
 def json_objects(
     path: str, max_size: int, wanted: tuple[str, ...] = ()
 ) -> Iterator[tuple[int, dict[str, Any], str]]:
-    """The JSON object of every line, with the number of the line, and the line itself.
+    """Yield the JSON object of every line, its line number, and the line itself.
 
-    Of the fields that are `wanted`, or of all, there may not be two of a name.
+    The `wanted` fields (or all) must not occur twice.
     """
     fields_of = partial(_distinct, wanted)
     for number, line in enumerate(read_lines(path, max_size), 1):
@@ -269,7 +269,7 @@ def json_objects(
 
 
 def _distinct(wanted: tuple[str, ...], pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The fields of a JSON object, of which the last would win if there were two of a name."""
+    """Return the fields of a JSON object; a repeated name is an error."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
@@ -280,7 +280,7 @@ def _distinct(wanted: tuple[str, ...], pairs: list[tuple[str, Any]]) -> dict[str
 
 
 def label_of(value: Any, where: str) -> str | None:
-    """A label, which is text; None if there is none."""
+    """Return a label as text; None if there is none."""
     if isinstance(value, bool | int):
         value = json.dumps(value)
     elif isinstance(value, Decimal | date | timedelta):  # of Parquet
@@ -299,7 +299,7 @@ def label_of(value: Any, where: str) -> str | None:
 
 @contextmanager
 def parquet_file(path: str) -> Iterator[Any]:
-    """A Parquet file that is open; what goes wrong with it in the block is said in one line."""
+    """Open a Parquet file; errors in the block are reported in one line."""
     with needing("Parquet files need pyarrow", "'discem[parquet]'"):
         from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
@@ -311,7 +311,7 @@ def parquet_file(path: str) -> Iterator[Any]:
 
 
 def row_groups(path: str, least: int) -> list[tuple[tuple[int, ...], int]]:
-    """The row groups of a file, and the rows before them; neighbours of few rows are together."""
+    """Return the row groups of a file, and the rows before them; small neighbours are merged."""
     with parquet_file(path) as file:
         sizes = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
     found: list[tuple[tuple[int, ...], int]] = []
@@ -329,7 +329,7 @@ def row_groups(path: str, least: int) -> list[tuple[tuple[int, ...], int]]:
 
 
 def expected_rows(path: str, format: str) -> float | None:
-    """About how many rows a file has, if that is quickly known: of texts, by its first lines."""
+    """Return the approximate number of rows of a file, if it is fast to find."""
     if path == STDIN or not os.path.isfile(path):
         return None
     if format == "parquet":
@@ -343,7 +343,7 @@ def expected_rows(path: str, format: str) -> float | None:
 
 
 def check_unpacked(metadata: Any, wanted: list[str], path: str, max_size: int) -> None:
-    """Of the columns that are wanted, what the file says that they unpack to."""
+    """Check the unpacked size of the wanted columns, as stated in the file."""
     groups = (metadata.row_group(place) for place in range(metadata.num_row_groups))
     columns = (group.column(place) for group in groups for place in range(group.num_columns))
     sizes = (each.total_uncompressed_size for each in columns if each.path_in_schema in wanted)

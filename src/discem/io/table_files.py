@@ -1,4 +1,4 @@
-"""Tables out of files, some rows at a time: CSV, JSON lines and Parquet."""
+"""Read tables from files, some rows at a time: CSV, JSON lines and Parquet."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from .sources import (
 )
 
 _KINDS = tuple(format for format in FORMATS if format != "txt")
-_INDEX = re.compile("__index_level_[0-9]+__")  # what pandas leaves in Parquet files
-_AT_ONCE = 1000  # rows, of a file that is read to its end
+_INDEX = re.compile("__index_level_[0-9]+__")  # index columns of pandas in Parquet files
+_AT_ONCE = 1000  # rows at a time when a file is read completely
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -44,19 +44,19 @@ def read_rows(
     max_size: int = 64,
     skip: Skip | None = None,
 ) -> Iterator[Rows]:
-    r"""Read the rows of tables, so many at a time, as they are asked for.
+    r"""Read the rows of tables lazily, in batches.
 
     Formats are csv and tsv (with a header), jsonl (an object per line) and parquet. A name that
-    ends in ``.gz`` is unpacked. A column without a name, as pandas writes its index, is left out.
+    ends in ``.gz`` is unpacked. Columns without a name, such as the index of pandas, are left out.
 
     Parameters
     ----------
     paths : sequence of paths
         "-" is the standard input.
     format : {"csv", "tsv", "jsonl", "parquet"}, optional
-        By default what the name ends in.
+        By default the ending of the name.
     size : int
-        How many rows are read at a time.
+        Number of rows to read at a time.
     max_size : int
         See `discem.io.documents.read_documents`.
     skip : callable, optional
@@ -91,7 +91,7 @@ def read_rows(
 def read_part(
     path: str, format: str, groups: Sequence[int] | None, before: int, max_size: int
 ) -> Rows:
-    """All rows of a file, or of some row groups of it, `before` which there are rows."""
+    """Return all rows of a file, or of some row groups of it, after `before` other rows."""
     if groups is None:
         parts = list(_read_all([(path, format)], _AT_ONCE, max_size, None))
     else:
@@ -174,7 +174,7 @@ _READERS: dict[str, Callable[[str, int, int, int], Iterator[Rows]]] = {
 
 
 class ReadTable(Table):
-    """A table of columns that were read, which can be cut and put together."""
+    """A table of parsed columns, which can be split and concatenated."""
 
     def __init__(self, contents: dict[str, Content]):
         self.contents, columns = contents, list(contents.values())
@@ -190,7 +190,7 @@ class ReadTable(Table):
         return ReadTable({name: content.only(rows) for name, content in self.contents.items()})
 
     def joined(self, others: Sequence[ReadTable]) -> ReadTable:
-        """These rows and those that follow, which are of the same columns."""
+        """Append further rows with the same columns."""
         every = [self, *others]
         return ReadTable(
             {
@@ -201,7 +201,7 @@ class ReadTable(Table):
 
 
 def kind_of(column: Column) -> str:
-    """What the cells of a column must be that a model knows, see `read_texts`."""
+    """Return the required kind of the cells of a known column, see `read_texts`."""
     if column.is_text or column.written:
         return "level"
     return "whole" if column.kind == "level" else column.kind

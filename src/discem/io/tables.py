@@ -1,4 +1,4 @@
-"""A table as families can view it: the layout of its columns, and its cells."""
+"""Tables as families read them: the layout of the columns, and their cells."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .frames import BACKENDS, Table, check_shape, check_table
 from .making import make_table
 from .vectors import plain_name
 
-_NAMED = 5  # columns in a warning
+_NAMED = 5  # columns named in a warning
 
 
 # The families of all tables, any of which may have no column: model files know them by their order.
@@ -30,7 +30,7 @@ class FamilyColumns(NamedTuple):
     """The cells that one family reads, side by side."""
 
     family: str
-    columns: list[int]  # of the table, by place
+    columns: list[int]  # indices of the columns in the table
     slots: list[Slot]
 
     @property
@@ -43,21 +43,21 @@ class FamilyColumns(NamedTuple):
 
 
 class Cells(tuple[np.ndarray, ...]):
-    """A table as families view it: an array for each of `Layout.parts`, every one in one piece."""
+    """A table for families: one contiguous array for each of `Layout.parts`."""
 
     @property
     def numbers(self) -> np.ndarray:
-        """(n, dn) float64, NaN missing: of normal columns; ln of log-normal and hurdle ones."""
+        """Return (n, dn) float64, NaN missing: numbers, with logarithms of skewed columns."""
         return self[0]
 
     @property
     def codes(self) -> np.ndarray:
-        """(n, dc) int32, -1 missing."""
+        """Return (n, dc) int32, -1 missing."""
         return self[1]
 
     @property
     def counts(self) -> np.ndarray:
-        """(n, dp) float64, NaN missing."""
+        """Return (n, dp) float64, NaN missing."""
         return self[2]
 
     @property
@@ -66,21 +66,21 @@ class Cells(tuple[np.ndarray, ...]):
 
 
 class LevelsSeen(NamedTuple):
-    """What columns hold in many rows, of which a sample tells the rest."""
+    """The levels of columns in many rows; a sample tells the rest of the layout."""
 
     n_rows: int
     columns: dict[str | int, tuple[dict[Any, int] | None, bool]]  # cells by level, and any missing
 
     @classmethod
     def look(cls, X: Any) -> LevelsSeen:
-        """Count the levels of columns that have a few, or that are no numbers."""
+        """Count the levels of columns with few values, or without numbers."""
         table = check_table(X)
         contents = {name: table.content(j) for j, name in enumerate(table.names)}
         return cls(table.n_rows, {name: seen_of(content) for name, content in contents.items()})
 
     @classmethod
     def merge(cls, *parts: LevelsSeen) -> LevelsSeen:
-        """What was seen in all parts; a column that a part lacks is missing there."""
+        """Merge all parts; a column that a part lacks is missing there."""
         names = dict.fromkeys(name for part in parts for name in part.columns)
         columns = {}
         for name in names:
@@ -95,18 +95,18 @@ class LevelsSeen(NamedTuple):
 @savable
 @dataclass
 class Layout:
-    """What the columns of a table are, fixed by the first rows that were seen.
+    """The columns of a table, determined by its first rows.
 
     Parameters
     ----------
     columns : list of Column
     named : bool
-        Whether columns are found by their names; by their places, if not.
+        Whether columns are found by name, or else by position.
     informative : bool
-        Whether it tells something that a cell is missing. Each column with missing cells in the
-        first rows then has one more code: 0 seen, 1 missing.
+        Whether missing cells are informative. Each column with missing cells in the first rows then
+        has one more code: 0 seen, 1 missing.
     backend : str
-        What the table was, which is what `decode` makes.
+        The library of the table, which `decode` uses.
 
     Examples
     --------
@@ -161,7 +161,7 @@ class Layout:
         return cls(columns, table.named, informative, table.backend)
 
     def completed(self, seen: LevelsSeen, rare: int = 2) -> Layout:
-        """The layout, learnt from a sample of rows, with the levels that all rows have."""
+        """Return the layout of a sample with the levels of all rows."""
         columns = []
         for column in self.columns:
             counts, holes = seen.columns.get(column.name, ({}, True))
@@ -172,7 +172,7 @@ class Layout:
         return replace(self, columns=columns)
 
     def extended(self, X: Any) -> Layout:
-        """The layout with the levels that are new in a table, after those that it has.
+        """Return the layout with the new levels of a table appended.
 
         A third value of a bernoulli column is an error.
         """
@@ -198,7 +198,7 @@ class Layout:
 
     @cached_property
     def parts(self) -> tuple[FamilyColumns, ...]:
-        """What each family reads: first those of all tables, then others that a column needs."""
+        """The parts that families read: those of all tables, then others that a column needs."""
         parts = {family: FamilyColumns(family, [], []) for family in ALWAYS}
         for j, column in enumerate(self.columns):
             for slot in self._slots_of(column):
@@ -209,7 +209,7 @@ class Layout:
 
     @cached_property
     def slots(self) -> list[list[tuple[int, int]]]:
-        """Of each column, where its slots are: the part, and the place in it."""
+        """The position of the slots of each column: part, and index in it."""
         number = {part.family: p for p, part in enumerate(self.parts)}
         width, found = [0] * len(self.parts), []
         for column in self.columns:
@@ -226,47 +226,47 @@ class Layout:
 
     @property
     def numbers(self) -> list[int]:
-        """The column of each of the numbers."""
+        """The column of each number."""
         return self.parts[0].columns
 
     @property
     def codes(self) -> list[int]:
-        """The column of each of the codes."""
+        """The column of each code."""
         return self.parts[1].columns
 
     @property
     def counts(self) -> list[int]:
-        """The column of each of the counts."""
+        """The column of each count."""
         return self.parts[2].columns
 
     @property
     def n_levels(self) -> np.ndarray:
-        """How many levels each of the codes has."""
+        """The number of levels of each code."""
         pairs = zip(self.parts[1].columns, self.parts[1].slots, strict=True)
         sizes = [len(self.columns[j].levels) if slot.role == "level" else 2 for j, slot in pairs]
         return np.array(sizes, dtype=np.int64)
 
     @property
     def families_(self) -> dict[str | int, str]:
-        """The family of each column, and why."""
+        """The family of each column, and the reason."""
         return {column.name: f"{column.family}: {column.why}" for column in self.columns}
 
     def _tells_missing(self, column: Column) -> bool:
         return self.informative and column.holes
 
     def _takes(self, column: Column) -> bool:
-        """Whether a column takes any part."""
+        """Return whether any part reads a column."""
         return column.family != IGNORED or self._tells_missing(column)
 
     # --- rows -------------------------------------------------------------------------------------
 
     @property
     def texts(self) -> list[Column]:
-        """The columns whose cells are texts, which no family of the table reads."""
+        """Return the text columns, which no family of the table reads."""
         return [column for column in self.columns if column.has_texts]
 
     def texts_of(self, X: Any) -> dict[str | int, list[str]]:
-        """The cells of the columns of texts, by name; a missing one is an empty text."""
+        """Return the cells of text columns by name; a missing one is an empty text."""
         if not self.texts:
             return {}
         table, found = check_table(X), {}
@@ -277,11 +277,11 @@ class Layout:
         return found
 
     def encode(self, X: Any) -> Cells:
-        """The cells of a table.
+        """Return the cells of a table.
 
-        Columns are found by name, in any order; one that is not there is missing in all rows, and
-        others are left out, with a warning. A level that is not known is a missing cell. So is a
-        number to which its family gives no probability, with a warning.
+        Columns are found by name, in any order. An absent column is missing in all rows; unknown
+        columns are ignored with a warning. Unknown levels are missing cells. Numbers without
+        probability under their family are missing cells, with a warning.
         """
         table = check_table(X)
         sources = self._sources(table)
@@ -310,17 +310,17 @@ class Layout:
 
     @staticmethod
     def _nothing(table: Table) -> Content:
-        """A column that is not there."""
+        """Return a column of missing cells."""
         return Content("number", np.full(table.n_rows, np.nan))
 
     def cells(self, arrays: Sequence[np.ndarray]) -> Cells:
-        """Arrays by part, as they were drawn; models of arrays have no part but the first."""
+        """Return cells from arrays by part; models of arrays have only the first part."""
         rest = (part.empty(len(arrays[0])) for part in self.parts[len(arrays) :])
         pairs = zip(self.parts, (*arrays, *rest), strict=True)
         return Cells(a.astype(np.int32) if part.is_code else a for part, a in pairs)
 
     def _sources(self, table: Table) -> list[int | None]:
-        """Where in a table each column is; None if it is not there, or need not be."""
+        """Return the index of each column in a table; None if it is absent or not needed."""
         names = [column.name for column in self.columns]
         places = {name: j for j, name in enumerate(table.names)}
         if self._by_place(table):
@@ -338,20 +338,20 @@ class Layout:
         return [places.get(c.name) if self._takes(c) else None for c in self.columns]
 
     def named_by_keys(self) -> Layout:
-        """The layout, of tables that are dicts."""
+        """Return the layout for tables that are dicts."""
         return replace(self, named=True, backend="dicts")
 
     def _by_place(self, table: Table) -> bool:
-        """Whether columns are told by their order, which that of the keys of dicts is not."""
+        """Return whether columns are identified by position; keys of dicts are not ordered."""
         return not table.named or not (self.named or table.backend == "dicts")
 
     def _warn_of_columns(self, table: Table, sources: list[int | None]) -> None:
-        """Say which columns are not there, and which are not known."""
+        """Warn of absent and unknown columns."""
         if self._by_place(table):
             return
         pairs = zip(self.columns, sources, strict=True)
         lacking = [c.name for c, source in pairs if source is None and self._takes(c)]
-        if lacking and table.backend != "dicts":  # a key that a dict lacks is a missing cell
+        if lacking and table.backend != "dicts":  # an absent key of a dict is a missing cell
             warn(f"X has no columns {_listed(lacking)}: all their cells are missing", UserWarning)
         known = {column.name for column in self.columns}
         extra = [name for name in table.names if name not in known]
@@ -359,7 +359,7 @@ class Layout:
             warn(f"X has columns that the model does not know: {_listed(extra)}", UserWarning)
 
     def log_base(self, cells: Cells) -> np.ndarray:
-        """The part of the density of each row in which no parameter has a say, ln h(x)."""
+        """Return ln h(x) of each row, the part of the density without parameters."""
         base = np.zeros(cells.n_rows)
         for kind, part, places in self._first_slots:
             found = kind.log_base(cells[part][:, places])
@@ -369,7 +369,7 @@ class Layout:
 
     @cached_property
     def _first_slots(self) -> list[tuple[ColumnKind, int, list[int]]]:
-        """Of all columns of a kind, where the first slot is: the part, and places in it."""
+        """Return the first slots of all columns of a kind: the part, and indices in it."""
         places: dict[str, list[tuple[int, int]]] = {}
         for column, slots in zip(self.columns, self.slots, strict=True):
             if column.slots:
@@ -378,15 +378,15 @@ class Layout:
         return [(kind, own[0][0], [place for _, place in own]) for kind, own in kinds]
 
     def decode(self, cells: Cells) -> Any:
-        """A table like the one that was learnt from, of columns of its types.
+        """Return a table like the original one, with the types of its columns.
 
-        Of ignored columns, those that never vary have their only cell, and others none.
+        Ignored columns get their only cell if they are constant, else missing cells.
         """
         names, dtypes = zip(*((column.name, column.dtype) for column in self.columns), strict=True)
         return make_table(self.backend, names, self.values(cells), dtypes)
 
     def values(self, cells: Cells) -> list[np.ndarray]:
-        """The cells of each column as they were, see `Column.decode`."""
+        """Return the original cells of each column, see `Column.decode`."""
         columns = []
         for column, slots in zip(self.columns, self.slots, strict=True):
             vectors = tuple(cells[part][:, place] for part, place in slots)
@@ -402,7 +402,7 @@ class Layout:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def check(self) -> None:
-        """Refuse what cannot have been learnt; it may come from anywhere."""
+        """Validate the layout, which may come from any file."""
         columns = self.columns
         listed = isinstance(columns, list) and all(isinstance(c, Column) for c in columns)
         demand(listed and columns, "a table has no columns")
@@ -417,7 +417,7 @@ class Layout:
 
 
 def _given(families: str | Mapping[Any, str], names: Sequence[Any]) -> dict[str | int, str]:
-    """The family of each column, "auto" unless it is given."""
+    """Return the family of each column; "auto" unless given."""
     if isinstance(families, str):
         families = dict.fromkeys(names, families)
     if not isinstance(families, Mapping):
@@ -437,6 +437,6 @@ def _given(families: str | Mapping[Any, str], names: Sequence[Any]) -> dict[str 
 
 
 def _listed(names: Sequence[Any]) -> str:
-    """The first names in a message."""
+    """Format the first names for a message."""
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(map(repr, names[:_NAMED])) + more

@@ -1,8 +1,8 @@
-"""Cells that are text, as those of CSV files: numbers, truths, dates, or names.
+"""Parse cells that are text, as in CSV files: numbers, booleans, dates, or names.
 
-A column is what all of its cells are, missing ones aside; if they are of several kinds, it holds
-names. A column of numbers, or dates, with a few other cells is more likely one with mistakes, and
-refused unless its family is given.
+The observed cells determine the kind of a column. If they are of several kinds, the column holds
+names. A column of numbers or dates with a few other cells probably has mistakes, so it is an error
+unless its family is given.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ import numpy as np
 from ..exceptions import InputError
 from .cells import LARGEST, WORDS_OF_KINDS, Content, is_inexact, read_objects, shown
 
-MISSING = ("?", "NA", "N/A", "NaN", "null", "None")  # or nothing, in any case of letters
+MISSING = ("?", "NA", "N/A", "NaN", "null", "None")  # or empty, in upper or lower case
 _MISSING = frozenset(word.casefold() for word in (*MISSING, ""))
 _STRAY = 0.1  # of the cells of a column; fewer are mistakes
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _WHOLE = re.compile(r"[+-]?\d+")
 _TRUTHS = {"true": True, "false": False}
 
-Place = Callable[[int], str]  # a row, as a message should name it
+Place = Callable[[int], str]  # formats a row for a message
 
 
 def is_missing(cell: str) -> bool:
-    """Whether the text of a cell says that there is none."""
+    """Return whether the text of a cell means "missing"."""
     return cell.strip().casefold() in _MISSING
 
 
@@ -47,18 +47,18 @@ def read_texts(
     Parameters
     ----------
     cells : sequence of str
-        None is missing, and so is what `MISSING` lists, unless they are `typed`.
+        None is missing, and so are the texts in `MISSING`, unless cells are `typed`.
     name : str
         The name of the column.
     place : callable
-        What a message calls a row, given its number.
+        Formats a row number for a message.
     kind : {"number", "bool", "date", "level", "whole"}, optional
-        What the cells must be, as a model that was fitted has it; "whole" is a number that is a
-        name. By default they are looked at.
+        The required kind, from a fitted model; "whole" is a whole number used as a name. By default
+        the cells determine the kind.
     typed : bool
-        Whether numbers and truths would have been written otherwise, as in JSON.
+        Whether the file has types, as JSON, so that numbers and booleans are not texts.
     given : bool
-        Whether it is known that a column of several kinds holds names.
+        Whether the family is given, so that a column of several kinds holds names.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def _kind_of(text: str, typed: bool) -> str:
 
 
 class Found(NamedTuple):
-    """Cells of a kind: how many there are, which is the first, what it says and where it is."""
+    """Cells of one kind: their number, and the first one with its text and place."""
 
     cells: int
     first: tuple[int, ...]
@@ -126,7 +126,7 @@ class Found(NamedTuple):
 
 
 def kinds_of(cells: Sequence[str | None], place: Place, typed: bool = False) -> dict[str, Found]:
-    """The kinds of cells of a part of a column, for `common_kind`."""
+    """Return the kinds of the cells of a part of a column, for `common_kind`."""
     plain = {cell: _plain(cell, typed) for cell in dict.fromkeys(cells)}
     kinds = {text: _kind_of(text, typed) for text in plain.values() if text is not None}
     return _find(kinds, cells, plain, place)
@@ -150,7 +150,7 @@ def _find(
 
 
 def merge_kinds(parts: Iterable[dict[str, Found]]) -> dict[str, Found]:
-    """The kinds of cells in all parts of a column, one after the other."""
+    """Merge the kinds of the cells of all parts of a column, in order."""
     merged: dict[str, Found] = {}
     for place, part in enumerate(parts):
         for kind, found in part.items():
@@ -169,7 +169,7 @@ def _only_kind(found: set[str]) -> str | None:
 
 
 def common_kind(found: dict[str, Found], name: str, given: bool = False) -> str:
-    """What a column is whose cells are of these kinds; see `read_texts`."""
+    """Return the kind of a column whose cells have these kinds; see `read_texts`."""
     only = _only_kind(set(found))
     if only or given:
         return only or "level"
@@ -210,7 +210,7 @@ def _read_names(cells: Sequence[Any], plain: dict[Any, str | None]) -> Content:
 
 
 def _number(text: str) -> float | None:
-    """A number, or a truth as 1 or 0."""
+    """Return a number, or a boolean as 1 or 0."""
     try:
         return None if "_" in text else float(text)
     except ValueError:
@@ -222,7 +222,7 @@ def _truth(text: str) -> float | None:
 
 
 def iso_date(text: str) -> datetime | None:
-    """The date or time that a text is in ISO 8601; None if it is none."""
+    """Return the date or time of a text in ISO 8601; None if it is not one."""
     try:
         return datetime.fromisoformat(text) if _DATE.match(text) else None
     except ValueError:

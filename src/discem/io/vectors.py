@@ -1,4 +1,4 @@
-"""Vectors, and the columns of any library: their cells as they are, and their names."""
+"""Read vectors and columns of any library: their cells, unchanged, and their names."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from ..exceptions import InputError, reading
 from .cells import shown
 
 NAMED_ROW = re.compile(r"\b(in|at) row ([0-9]+)")  # in a message
-_TIMES = ("date", "duration", "timestamp")  # types that Python rounds, or does not have
+_TIMES = ("date", "duration", "timestamp")  # types that Python rounds, or lacks
 
 
 def plain_name(name: Any) -> str | int:
-    """A name that can stand in a file; those of several levels become texts."""
+    """Return a name that files can hold; names with several levels become texts."""
     if isinstance(name, int | np.integer) and not isinstance(name, bool):
         return int(name)
     return str(name)
 
 
 def unmasked(X: np.ndarray) -> np.ndarray:
-    """A plain array, in which cells that were masked are None, or NaT."""
+    """Return a plain array, with None or NaT for masked cells."""
     mask = np.ma.getmask(X)
     X = np.asarray(X)
     if mask is not np.ma.nomask:
@@ -37,9 +37,9 @@ def unmasked(X: np.ndarray) -> np.ndarray:
 
 
 def cells_of(y: Any, what: str) -> list[Any] | np.ndarray:
-    """The cells of a vector as they are: an array of a type of NumPy's, or a list of objects.
+    """Return the cells of a vector, unchanged: a NumPy array, or a list of objects.
 
-    Whole numbers beside missing cells stay whole: as floats, large ones would be rounded.
+    Whole numbers beside missing cells stay whole, as floats would round large ones.
     """
     if isinstance(y, np.ndarray):
         return _cells_of_array(y, what)
@@ -80,7 +80,7 @@ def _cells_of_pandas(y: Any, what: str) -> list[Any] | np.ndarray:
 
 
 def _kind_of_numpy(dtype: Any) -> bool:
-    """Whether a column of pandas is an array of NumPy, or can be without loss."""
+    """Return whether a column of pandas is a NumPy array, or can become one without loss."""
     if type(dtype).__name__ == "SparseDtype":
         return _kind_of_numpy(dtype.subtype)
     return isinstance(dtype, np.dtype) and dtype.kind != "O"
@@ -101,9 +101,9 @@ def _cells_of_arrow(y: Any, what: str) -> list[Any] | np.ndarray:
 
 
 def categories_in(column: Any) -> tuple[np.ndarray, list[Any]] | None:
-    """The codes of a column of categories or texts, -1 missing, and what they stand for.
+    """Return the codes of a column of categories or texts, -1 missing, and their values.
 
-    None of other columns, and of libraries that have no codes.
+    None for other columns, and for libraries without codes.
     """
     for backend, find in (
         ("pandas", _categories_in_pandas),
@@ -170,7 +170,7 @@ def _refuse_zone(dtype: Any, what: str) -> None:
 
 
 def check_there(given: Any, what: str) -> None:
-    """Refuse a frame that is still to be computed."""
+    """Raise an error for a lazy frame."""
     if hasattr(given, "collect"):
         raise not_there(given, what)
 
@@ -181,14 +181,14 @@ def not_there(given: Any, what: str) -> InputError:
 
 
 def check_names(names: Sequence[Any], what: str) -> None:
-    """Refuse two columns of one name."""
+    """Raise an error if two columns have the same name."""
     if len(set(names)) < len(names):
         ((name, _),) = Counter(names).most_common(1)
         raise InputError(f"{what} has two columns of the name {name!r}")
 
 
 def columns_of(frame: Any) -> tuple[list[Any], Callable[[int], Any]] | None:
-    """The names of the columns of a data frame, and what gives each; None if it is no frame."""
+    """Return the column names of a data frame, and a function that reads one; else None."""
     if hasattr(frame, "to_native"):  # of narwhals
         frame = frame.to_native()
     if hasattr(frame, "schema") and hasattr(frame, "column"):
@@ -201,13 +201,13 @@ def columns_of(frame: Any) -> tuple[list[Any], Callable[[int], Any]] | None:
 
 
 def has_names(X: Any) -> bool:
-    """Whether the columns of a table have names: it is a data frame, or a list of dicts."""
+    """Return whether the columns have names: in a data frame, or a list of dicts."""
     if hasattr(X, "columns") or hasattr(X, "column_names"):  # of pyarrow
         return True
     return isinstance(X, list) and len(X) > 0 and isinstance(X[0], dict)
 
 
 def in_place(message: str, place: Callable[[int], str]) -> str:
-    """A message that names rows as `place` does, not by their numbers."""
+    """Replace row numbers in a message by what `place` returns."""
     message = message.replace("Input X contains", "there is")  # words of scikit-learn
     return NAMED_ROW.sub(lambda found: f"{found[1]} {place(int(found[2]))}", message)

@@ -1,8 +1,8 @@
-"""Numbers and dates that are written as texts: which ones, and the way back.
+"""Numbers and dates written as texts: detect the format, and write them back.
 
-A column of texts holds numbers or dates if all of its texts are written in one way, and in one way
-only. "03/04/2024" is the third of April or the fourth of March: that stays a text, unless another
-cell of the column tells.
+A column of texts holds numbers or dates if one format, and only one, fits all of its texts.
+"03/04/2024" is the third of April or the fourth of March, so it stays a text, unless another cell
+of the column decides.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _AMOUNT = re.compile(
     r"(?P<sign>[-+]?)(?P<before>[$€£¥]?)\s?(?P<whole>\d{1,3}(?:,\d{3})+|\d*)(?P<rest>\.\d+|\.)?"
     r"(?P<power>[eE][-+]?\d+)?\s?(?P<after>[%$€£¥]?)"
 )
-_CODE = re.compile(r"[-+]?0\d")  # a number that begins so is the name of something
+_CODE = re.compile(r"[-+]?0\d")  # a number that starts with 0 is an identifier
 _DATES = {
     "year/month/day": "%Y/%m/%d",
     "day.month.year": "%d.%m.%Y",
@@ -33,21 +33,21 @@ _DAY = 86400.0
 
 
 class Written(NamedTuple):
-    """How numbers or dates are written."""
+    """The format of numbers or dates."""
 
     kind: str  # "number" or "date"
     name: str  # of numbers, their unit, with "," if thousands are set apart; of dates, their order
 
     @property
     def message(self) -> str:
-        """In words, where they say why a column is what it is."""
+        """A description for the reason of a column's kind."""
         if self.kind == "date":
             return f"dates as text, {self.name}"
         unit = self.name.strip(",")
         return "numbers as text" + (f", with {unit}" if unit else "")
 
     def read(self, content: Content) -> Content:
-        """The numbers or dates of texts, of which others are missing; without any, all stay."""
+        """Parse texts, with missing cells for others; without any match, return all unchanged."""
         if not content.is_text or not content.levels:
             return content
         values = [_value(text, self) for text in content.levels]
@@ -57,11 +57,11 @@ class Written(NamedTuple):
         return Content(self.kind, column)
 
     def strays(self, content: Content) -> bool:
-        """Whether texts that are written otherwise are among those that are read."""
+        """Return whether texts in other formats are among those that are parsed."""
         return content.is_text and any(_value(text, self) is None for text in content.levels)
 
     def write(self, values: np.ndarray) -> np.ndarray:
-        """The texts of numbers, or of days; None is missing."""
+        """Format numbers or days as texts; None is missing."""
         texts = np.full(len(values), None, dtype=object)
         for row in np.flatnonzero(~np.isnan(values)).tolist():
             texts[row] = self._text(float(values[row]))
@@ -81,7 +81,7 @@ class Written(NamedTuple):
 
 
 def written(texts: Iterable[str]) -> Written | None:
-    """How all of some texts are written, if it is one way; words for missing cells are none."""
+    """Return the only format that fits all texts, ignoring words for missing cells."""
     seen = [text.strip() for text in texts if not is_missing(text)]
     if not seen:
         return None
@@ -97,14 +97,14 @@ def written(texts: Iterable[str]) -> Written | None:
 
 
 def is_known(kind: str, name: str) -> bool:
-    """Whether there is such a way to write."""
+    """Return whether the format exists."""
     if kind == "date":
         return name in ("year-month-day", *_DATES)
     return kind == "number" and str(name).strip(",") in ("", "%", "$", "€", "£", "¥")
 
 
 def stray(texts: Sequence[str], counts: Sequence[int], share: float) -> str | None:
-    """A text that keeps a column from being numbers, where all but such a share are."""
+    """Return a text that keeps a column from being numbers, if such texts are few."""
     known = [(text, n) for text, n in zip(texts, counts, strict=True) if text.strip()]
     total = sum(n for _, n in known)
     others = [(text, n) for text, n in known if _amount(text.strip()) is None]
@@ -113,7 +113,7 @@ def stray(texts: Sequence[str], counts: Sequence[int], share: float) -> str | No
 
 
 def _value(text: str, how: Written) -> float | None:
-    """NaN of a missing cell, None of what is not written so."""
+    """Return the value; NaN for a missing cell, None in another format."""
     text = text.strip()
     if is_missing(text):
         return np.nan
@@ -124,7 +124,7 @@ def _value(text: str, how: Written) -> float | None:
 
 
 def _amount(text: str) -> tuple[float, str] | None:
-    """A number, and its unit."""
+    """Return a number, and its unit."""
     found = _AMOUNT.fullmatch(text)
     if found is None or _CODE.match(text) or (found["before"] and found["after"]):
         return None

@@ -1,1 +1,1 @@
-"""What the library shows of its work: pictures, an evaluation, a demonstration."""
+"""Reports: pictures, evaluations, and the demo."""

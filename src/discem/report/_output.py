@@ -1,4 +1,4 @@
-"""Where results go, and how far the work is."""
+"""Check output paths, and report progress."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Progress = Callable[[str, float, float | None], None]
 
 
 class OutputError(DiscemError, OSError):
-    """A place that results cannot be written to."""
+    """Raised if results cannot be written to a place."""
 
 
 # --- what may be written over what ----------------------------------------------------------------
@@ -28,7 +28,7 @@ class OutputError(DiscemError, OSError):
 
 
 def output_folder(path: str | os.PathLike[str], inputs: Iterable[Named] = ()) -> Path:
-    """Make the folder if need be, and try to write to it: better now than after the work."""
+    """Create the folder if necessary, and check before the work that it is writable."""
     folder = Path(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -40,7 +40,7 @@ def output_folder(path: str | os.PathLike[str], inputs: Iterable[Named] = ()) ->
 
 
 def output_file(path: str | os.PathLike[str], inputs: Iterable[Named] = ()) -> Path:
-    """See that a file can be written there, before the work that makes it."""
+    """Check, before the work, that the file can be written."""
     file = Path(path)
     folder = Path(os.path.realpath(file)).parent  # of the file that a link leads to
     try:
@@ -56,9 +56,9 @@ def output_file(path: str | os.PathLike[str], inputs: Iterable[Named] = ()) -> P
 
 
 def standard_output(inputs: Iterable[Named]) -> None:
-    """See that the standard output is not a file that is read: that would grow without end."""
+    """Check that the standard output is not an input file, which would grow without end."""
     try:
-        is_file = stat.S_ISREG(os.fstat(1).st_mode)  # a terminal may be read from, too
+        is_file = stat.S_ISREG(os.fstat(1).st_mode)  # a terminal may be an input, too
     except OSError:  # it is closed
         return
     if is_file:

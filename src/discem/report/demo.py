@@ -1,4 +1,4 @@
-"""A tour on data that every installation has: naive Bayes, ours, and the usual rivals."""
+"""The demo: naive Bayes, discem and other classifiers on data of every installation."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ TABLES = {
     "breast cancer": bundled.load_breast_cancer,
     "digits": bundled.load_digits,
 }
-HOLES, LEVELS = 0.2, 4  # of the mixed table: share of cells removed, and levels of a category
+HOLES, LEVELS = 0.2, 4  # of the mixed table: share of cells removed, and levels per category
 
 
 @dataclass
 class Task:
-    """Rows to train on, rows to test on, and what scores a fitted model's accuracy."""
+    """Training rows, test rows, and the accuracy function."""
 
     name: str
     X: Any
@@ -48,20 +48,20 @@ class Task:
     X_test: Any
     y_test: np.ndarray
     words: bool = False
-    texts: tuple[list[str], list[str]] | None = None  # the rows as strings, if they are
-    mixed: bool = False  # every other column holds levels, and cells are missing
-    epochs: int = 100  # at most, where many models are tried
-    accuracy: Callable[[Any], float] | None = None  # of a population, if it is known
+    texts: tuple[list[str], list[str]] | None = None  # the rows as texts, if they are
+    mixed: bool = False  # every second column is categorical, and cells are missing
+    epochs: int = 100  # the most epochs when many models are tried
+    accuracy: Callable[[Any], float] | None = None  # of a population, if known
 
 
 @dataclass
 class Score:
-    """One line of the demo's table."""
+    """One line of the table of the demo."""
 
     data: str
     method: str
     accuracy: float
-    log_loss: float | None  # None where a method has no probabilities
+    log_loss: float | None  # None without probabilities
     seconds: float
 
 
@@ -111,7 +111,7 @@ def run_demo(
 
 
 class Calibrated:
-    """Hinge training fixes margins only: hold out a fifth of the rows to fit the probabilities."""
+    """Calibrate hinge training, which only fixes margins, on a held-out fifth of the rows."""
 
     def __init__(self, model: Any, seed: int):
         self.model, self.seed = model, seed
@@ -124,7 +124,7 @@ class Calibrated:
 
 
 def _methods(task: Task, seed: int) -> dict[str, Any]:
-    """Fresh classifiers by name. Only the linear ones need their columns scaled."""
+    """Return new classifiers by name. Only linear ones need scaled columns."""
     if task.mixed:
         return _methods_of_tables(task, seed)
     ours = MultinomialNB if task.words else GaussianNB
@@ -145,7 +145,7 @@ def _methods(task: Task, seed: int) -> dict[str, Any]:
 
 
 def _methods_of_tables(task: Task, seed: int) -> dict[str, Any]:
-    """What takes categories and missing cells, by itself or with imputation."""
+    """Return classifiers for categories and missing cells, with imputation where needed."""
     places = np.arange(task.X.shape[1])
     numbers, levels = places[::2].tolist(), places[1::2].tolist()
     columns = make_column_transformer(
@@ -167,7 +167,7 @@ def _methods_of_tables(task: Task, seed: int) -> dict[str, Any]:
 
 
 def _rows(task: Task, method: Any) -> tuple[Any, Any]:
-    """What a method is trained and tested on."""
+    """Return the rows to train and test a method on."""
     if task.texts is not None and isinstance(method, TextClassifier):
         return task.texts
     return task.X, task.X_test
@@ -194,7 +194,7 @@ def _table(name: str, load: Callable, seed: int) -> Task:
 
 
 def _mixed(name: str, load: Callable, seed: int, epochs: int) -> Task:
-    """A table of which every other column is cut into levels of as many rows each, with holes."""
+    """Return a table with every second column cut into equally frequent levels, and with holes."""
     X, y = load(return_X_y=True)
     for j in range(1, X.shape[1], 2):
         X[:, j] = np.searchsorted(np.quantile(X[:, j], np.arange(1, LEVELS) / LEVELS), X[:, j])

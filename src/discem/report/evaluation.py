@@ -1,4 +1,4 @@
-"""How good a classifier is, counted batch by batch."""
+"""Evaluate predictions batch by batch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 
 class ClassScore(NamedTuple):
-    """The figures of one class; None where there is nothing to divide by."""
+    """The figures of one class; None for divisions by zero."""
 
     label: str
     precision: float | None
@@ -20,10 +20,10 @@ class ClassScore(NamedTuple):
 
 
 class Evaluation:
-    """Hits, misses and log-loss over labelled documents, or rows; those without are only counted.
+    """Accuracy, errors and log-loss over labelled documents or rows; unlabelled ones are counted.
 
-    A label that the model does not know is an error like any other, and no part of the log-loss,
-    which would be infinite. `noun` is what is counted.
+    A label unknown to the model counts as an error. It is left out of the log-loss, which would be
+    infinite. `noun` names what is counted.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class Evaluation:
         self._loss, self._weighed = 0.0, 0
 
     def add(self, labels: Sequence[str | None], log_proba: np.ndarray) -> None:
-        """Count a batch, given ``ln p(y | x)`` of its documents."""
+        """Add a batch, given ``ln p(y | x)`` of its documents."""
         best = log_proba.argmax(axis=1)
         for label, row, place in zip(labels, log_proba, best, strict=True):
             if label is None:
@@ -54,7 +54,7 @@ class Evaluation:
 
     @property
     def documents(self) -> int:
-        """Labelled documents, or rows."""
+        """The number of labelled documents or rows."""
         return self._pairs.total()
 
     @property
@@ -65,7 +65,7 @@ class Evaluation:
 
     @property
     def unknown(self) -> dict[str, int]:
-        """Labels that the model does not know, and how often they occur."""
+        """The labels unknown to the model, and their counts."""
         counts: Counter[str] = Counter()
         for (label, _), n in self._pairs.items():
             if label not in self._places:
@@ -82,7 +82,7 @@ class Evaluation:
         return sum(score.f1 for score in scores) / max(len(scores), 1)
 
     def by_class(self) -> list[ClassScore]:
-        """The figures of every class that occurs or was predicted, by name."""
+        """Return the figures of every class that occurs or was predicted, by name."""
         support: Counter[str] = Counter()
         predicted: Counter[str] = Counter()
         for (label, found), n in self._pairs.items():
@@ -100,16 +100,16 @@ class Evaluation:
         ]
 
     def count(self, label: str, found: str) -> int:
-        """How often a label was predicted to be `found`."""
+        """Return how often a label was predicted as `found`."""
         return self._pairs[label, found]
 
     def confusions(self, n: int | None = None) -> list[tuple[str, str, int]]:
-        """The most frequent errors: label, prediction, how often."""
+        """Return the most frequent errors: label, prediction, count."""
         wrong = Counter({pair: n for pair, n in self._pairs.items() if pair[0] != pair[1]})
         return [(label, found, times) for (label, found), times in wrong.most_common(n)]
 
     def summary(self) -> dict[str, Any]:
-        """All of it as plain data."""
+        """Return all figures as plain data."""
         return {
             f"{self.noun}s": self.documents,
             "unlabelled": self.unlabelled,
@@ -126,7 +126,7 @@ class Evaluation:
 
 
 class NumberEvaluation:
-    """Errors and log density over rows whose number is known; those without are only counted.
+    """Errors and log density over rows with a known number; other rows are only counted.
 
     Examples
     --------
@@ -145,7 +145,7 @@ class NumberEvaluation:
         self._inside, self._y = 0, np.zeros(3)  # the count, mean and squares about it, of y
 
     def add(self, answers: Sequence[float | None], found: Any) -> None:
-        """Count a batch, given the distributions that were predicted for its rows."""
+        """Add a batch, given the predicted distributions of its rows."""
         known = np.array([answer is not None for answer in answers], dtype=bool)
         self.unlabelled += int((~known).sum())
         if not known.any():
@@ -177,16 +177,16 @@ class NumberEvaluation:
 
     @property
     def coverage(self) -> float:
-        """The share of rows whose number is within the interval of 90 %."""
+        """The share of rows whose number is within the 90 % interval."""
         return self._inside / max(self.documents, 1)
 
     @property
     def r2(self) -> float | None:
-        """The share of the variance that is explained; None where there is none."""
+        """The share of the variance that is explained; None without variance."""
         return 1.0 - float(self._sums[0] / self._y[2]) if self._y[2] > 0.0 else None
 
     def summary(self) -> dict[str, Any]:
-        """All of it as plain data."""
+        """Return all figures as plain data."""
         figures = {"rmse": self.rmse, "r2": self.r2, "mae": self.mae}
         figures |= {"log_density": self.log_density, "coverage": self.coverage}
         return {f"{self.noun}s": self.documents, "unlabelled": self.unlabelled} | figures

@@ -1,4 +1,4 @@
-"""Pictures, in the style of `discem._style`."""
+"""Figures in the style of `discem._style`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .._style import COLOURS, matplotlib_or_error, new_figure, style
 from ..io.files import write_atomically
 
 _COLOURS = COLOURS[:2]
-_NOTHING = 1e-9  # what a missing cell adds, but for rounding
+_NOTHING = 1e-9  # contribution of a missing cell, up to rounding
 _PALE = ("#A9CFE6", "#F3BC98")
 _DASHED: dict[str, Any] = {"linestyle": (0, (4, 2)), "linewidth": 1.4}
 _SOLID: dict[str, Any] = {"linestyle": "solid", "linewidth": 2.0}
@@ -36,7 +36,7 @@ def plot_toy(
     accuracies: Mapping[str, Sequence[float]],
     title: str = "",
 ) -> Any:
-    """Figure 1 of the paper: what plain and discriminative training make of the toy.
+    """Plot figure 1 of the paper: plain and discriminative training on the toy data.
 
     Each panel has the histogram of the sample, the densities ``p(y=k) N(x; mean, sd)`` of the plain
     model (dashed) and of a discriminative one (solid), and below them what each predicts.
@@ -101,7 +101,7 @@ def plot_toy(
 
 
 def joint_of(model: Any) -> Callable[[np.ndarray], np.ndarray]:
-    """The joint density of a fitted model of one feature, as `plot_toy` wants it."""
+    """Return the joint density of a fitted model with one feature, for `plot_toy`."""
     return lambda x: np.exp(model.predict_joint_log_proba(x[:, None]))
 
 
@@ -109,7 +109,7 @@ def _histograms(axes: Any, x: np.ndarray, y: np.ndarray, classes: np.ndarray, to
     edges = np.arange(-10.5, 10.55, 0.1)
     for label, pale, colour in zip(classes, _PALE, _COLOURS, strict=True):
         chosen = x[y == label]
-        # each bar is a share of the whole sample, so that the histogram compares with p(y, x)
+        # bars are shares of the whole sample, to compare with p(y, x)
         weights = np.full(len(chosen), 1 / (len(x) * (edges[1] - edges[0])))
         heights = axes.hist(chosen, edges, weights=weights, color=pale, histtype="stepfilled")[0]
         tall = np.flatnonzero(heights > top)
@@ -121,7 +121,7 @@ def _histograms(axes: Any, x: np.ndarray, y: np.ndarray, classes: np.ndarray, to
 
 
 def _decisions(axes: Any, x: np.ndarray, predicted: Mapping[str, np.ndarray]) -> None:
-    """One band a model, coloured by the class that it predicts."""
+    """Draw one band per model, in the colour of the predicted class."""
     for row, best in enumerate(predicted.values()):
         change = np.flatnonzero(np.diff(best))
         starts = np.concatenate(([x[0]], (x[change] + x[change + 1]) / 2))
@@ -137,7 +137,7 @@ def _decisions(axes: Any, x: np.ndarray, predicted: Mapping[str, np.ndarray]) ->
 
 
 def _key(figure: Any, classes: np.ndarray) -> None:
-    """Colours mean classes, line styles ways of training."""
+    """Draw the legend: colours are classes, line styles are ways of training."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -153,7 +153,7 @@ def _key(figure: Any, classes: np.ndarray) -> None:
 def plot_explanation(
     why: Any, label: Any = None, other: Any = None, cells: Mapping[Any, Any] | None = None
 ) -> Any:
-    """What each column adds to the log-odds of a class against another one.
+    """Plot what each column adds to the log-odds of one class against another.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def _cell(name: Any, cells: Mapping[Any, Any]) -> str:
 
 
 def percent(values: Sequence[float]) -> str:
-    """The median of accuracies, and their range where there are several.
+    """Format the median of accuracies, and their range if there are several.
 
     >>> percent([0.9041, 0.91, 0.90])
     '90.4 % (90.0 to 91.0)'

@@ -1,4 +1,4 @@
-"""One page that shows what a trained model has learnt: a single file, to be read anywhere.
+"""A single HTML page that shows what a trained model has learnt.
 
 The same model and data give the same page, byte for byte.
 """
@@ -22,25 +22,25 @@ from .parts import parts_section, plain
 
 __all__ = ["Checked", "model_page"]
 
-_CLASSES = 30  # that are compared: the most frequent ones
+_CLASSES = 30  # the most frequent classes are compared
 _COLOURS = 6
 
 
 def model_page(model: Any, title: str, checked: Checked | None = None) -> str:
-    """A page about a fitted classifier.
+    """Return a page about a fitted classifier.
 
     Parameters
     ----------
     model : fitted classifier
     title : str
-        What the page is called, such as the name of the file.
+        The title of the page, such as the name of the file.
     checked : Checked, optional
-        What the model makes of data.
+        Predictions of the model for data.
 
     Returns
     -------
     str
-        HTML: everything is in it, nothing is loaded from elsewhere.
+        HTML without external resources.
     """
     names = _names(model)
     classes = sorted(np.argsort(-model.class_frequency_, kind="stable")[:_CLASSES].tolist())

@@ -1,4 +1,4 @@
-"""What each class believes: of columns the distributions, of words which speak for it."""
+"""The section on classes: distributions of columns, or the words of each class."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .panels import panel
 
 _PANELS = 60  # columns
 _CURVES = 1200  # of all columns and classes
-_WORDS = 15  # that tell a class from another one
+_WORDS = 15  # words that separate a class from another
 _CARD = 20  # words of a class
-_MANY = 6  # classes, of which two are shown at first
+_MANY = 6  # classes, from which only two are shown at first
 
 
 def classes_section(model: Any, names: list[str], classes: list[int]) -> str:
-    """The classes, side by side."""
+    """Return the section that compares the classes."""
     few = ""
     if len(names) > len(classes):
         few = f"<p>The {len(classes)} most frequent of {len(names)} classes are shown.</p>"
@@ -57,7 +57,7 @@ def _families(model: Any) -> dict[Any, str]:
 
 
 def _picker(names: Sequence[str], classes: Sequence[int], everything: bool) -> str:
-    """The classes and their colours; a script lets two of them be chosen."""
+    """Return the classes and their colours; a script lets the reader choose two."""
     keys = "".join(f'<li class="k k{k}">{escape(names[k])}</li>' for k in classes)
     legend = f'<ul class="legend" aria-label="Colours of the classes">{keys}</ul>'
     if len(classes) < 3:
@@ -80,7 +80,7 @@ def _picker(names: Sequence[str], classes: Sequence[int], everything: bool) -> s
 
 
 def _words(model: Any, names: list[str], classes: list[int]) -> str:
-    """The words of each class, and what a script needs to compare two of them."""
+    """Return the words of each class, and the data for a script that compares two classes."""
     intro = (
         "<p>The words that speak most for a class: what an occurrence of the word adds to the "
         "score of the class, beyond what it adds to the average class, times how often the class "
@@ -119,7 +119,7 @@ def _card(title: str, k: int, found: Sequence[tuple[Any, float]]) -> str:
 
 
 def _telling_of_pairs(log_p: np.ndarray) -> list[int]:
-    """All words that are among the most telling ones for some class against some other."""
+    """Return all words that separate some class well from some other."""
     chosen = set[int]()
     most = min(_WORDS, log_p.shape[1])
     for own in log_p:

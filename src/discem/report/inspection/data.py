@@ -1,4 +1,4 @@
-"""How good a model is on data, how honest, and which rows are worth a look."""
+"""The sections on data: accuracy, calibration, and rows worth a look."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from ...exceptions import OptionError
 from ..evaluation import Evaluation
 
 _SHOWN = 10  # rows of each list
-_CLASSES = 30  # of a table of confusion
+_CLASSES = 30  # in the confusion table
 _TEXT = 160  # characters of a document
 _BETWEEN = " \N{MIDDLE DOT} "
 
 
 class Seen(NamedTuple):
-    """A row that is worth a look."""
+    """A row worth a look."""
 
     name: str
     label: str | None
     predicted: str
     probability: float
     density: float | None
-    row: Any  # as `explain` takes it
+    row: Any  # in the form that `explain` takes
     cells: dict[str, Any] | None
 
 
 class Extremes:
-    """The rows with the smallest of some figures."""
+    """The rows with the smallest values of a figure."""
 
     def __init__(self) -> None:
         self.found: list[tuple[float, int, Seen]] = []
         self.done = 0
 
     def add(self, figures: np.ndarray, describe: Callable[[int], Seen]) -> None:
-        """Take what is smaller than what is there; NaN stands for rows that are not meant."""
+        """Keep the smallest values; NaN excludes a row."""
         own = np.flatnonzero(~np.isnan(figures))
         for i in own[np.argsort(figures[own], kind="stable")[:_SHOWN]].tolist():
             if len(self.found) < _SHOWN or figures[i] < self.found[-1][0]:
@@ -57,7 +57,7 @@ class Extremes:
 
 @dataclass
 class Checked:
-    """Predictions of rows, beside the truth where it is known."""
+    """Predictions of rows, with their labels if known."""
 
     classes: Sequence[str]
     noun: str = "row"
@@ -79,7 +79,7 @@ class Checked:
         density: np.ndarray | None,
         describe: Callable[[int], tuple[str, Any, dict[str, Any] | None]],
     ) -> None:
-        """Count some rows; `describe` says of one its name, the row for `explain`, its cells."""
+        """Add rows; `describe` returns the name of a row, the row for `explain`, and its cells."""
         best = log_proba.argmax(axis=1)
         sure = np.exp(log_proba.max(axis=1))
         labels = labels or [None] * len(best)
@@ -103,7 +103,7 @@ class Checked:
 
     @property
     def answers(self) -> tuple[np.ndarray, np.ndarray]:
-        """How probable each answer is, and whether it is right, of rows whose label is known."""
+        """Return the probability of each prediction, and whether it is right, for labelled rows."""
         return np.concatenate(self._sure), np.concatenate(self._right)
 
 
@@ -111,7 +111,7 @@ class Checked:
 
 
 def data_section(checked: Checked) -> str:
-    """Accuracy, calibration and confusion."""
+    """Return the section with accuracy, calibration and confusion."""
     result, noun = checked.result, checked.noun
     if not result.documents:
         return f"<p>No {noun} of the data has a label, so nothing can be said of the accuracy.</p>"
@@ -179,7 +179,7 @@ def _by_class(checked: Checked) -> str:
 
 
 def rows_section(model: Any, checked: Checked) -> str:
-    """Mistakes, doubts and strange rows."""
+    """Return the section with mistakes, uncertain rows and strange rows."""
     noun = checked.noun
     lists = [
         ("The most certain mistakes", checked.mistaken.rows, _why),
@@ -211,12 +211,12 @@ def _line(model: Any, seen: Seen, noun: str, because: Any) -> str:
 
 
 def _why(model: Any, seen: Seen) -> str:
-    """What speaks most for or against the prediction."""
+    """Return what speaks most for or against the prediction."""
     if not hasattr(model, "explain"):
         return ""
     try:
         parts = model.explain(seen.row).against()
-    except OptionError:  # rows of this family have no parts
+    except OptionError:  # rows of this family have no contributions
         return ""
     parts = sorted(parts, key=lambda each: -abs(each[1]))[:4]
     return _BETWEEN.join(f"{_cell(name, seen)} ({part:+.1f})" for name, part in parts)
@@ -227,7 +227,7 @@ def _strange(model: Any, seen: Seen) -> str:
         return ""
     try:
         (parts,) = model.strangeness(seen.row)
-    except OptionError:  # it learnt from a stream, or has no density
+    except OptionError:  # the model learnt from a stream, or has no density
         return ""
     names = [column.name for column in model._joint().layout_.columns]
     order = [j for j in np.argsort(-parts, kind="stable")[:3].tolist() if parts[j] > 0]

@@ -1,4 +1,4 @@
-"""What each class believes of each column, as small pictures of HTML; a script compares classes."""
+"""Small HTML charts of each column in each class; a script compares classes."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _POINTS = 64  # of a curve
 _LEVELS = 7  # of a column that are shown
 _BARS = 160  # of a panel
 _SIDE, _HEIGHT = 300, 90
-_SPIKE = 4.0  # times the height of the class in the middle
-_LOWEST = 0.004  # of the height: lower curves are on the ground
+_SPIKE = 4.0  # times the median height of the classes
+_LOWEST = 0.004  # of the height: lower curves are drawn at 0
 
 
 def panel(belief: Belief, classes: Sequence[int], about: str = "") -> str:
-    """One column: its density or the shares of its levels, in some of the classes.
+    """Return the chart of one column: its density, or the shares of levels, in some classes.
 
-    The attribute ``data-pairs`` says how well the column tells each two of these classes apart, in
-    thousandths of a bit, for the first against the second, third .., then the second against ..
+    The attribute ``data-pairs`` says how well the column separates each pair of classes, in
+    thousandths of a bit: the first against the second, third ..., then the second against ...
     """
     is_curve = belief.is_density or (_are_numbers(belief.places) and len(belief.places) > _LEVELS)
     drawn = (_curves if is_curve else _bars)(belief, classes)
@@ -51,7 +51,7 @@ def _pairs(belief: Belief, classes: Sequence[int]) -> str:
 
 
 def masses(belief: Belief) -> np.ndarray:
-    """The probabilities of the places, and of an exact 0 where there is one, (classes, places)."""
+    """Return the probabilities of the places, and of an exact 0 if any, (classes, places)."""
     p = np.maximum(belief.p, 0.0)
     if belief.zero is not None:
         own = p / np.maximum(p.sum(axis=1, keepdims=True), 1e-300)
@@ -60,7 +60,7 @@ def masses(belief: Belief) -> np.ndarray:
 
 
 def summaries(belief: Belief) -> list[str]:
-    """What a class believes, in a few characters: mean and standard deviation, or the first level.
+    """Summarise each class in a few characters: mean and standard deviation, or the top level.
 
     >>> p = np.array([[0.9, 0.1], [0.2, 0.8]])
     >>> summaries(Belief("plan", np.arange(2), ["monthly", "yearly"], p, False, None, 0.1))
@@ -148,7 +148,7 @@ def _are_numbers(places: Any) -> bool:
 def told_of_components(
     parts: Sequence[Belief], whole: Mapping[Any, Belief], codes: Sequence[int], most: int
 ) -> list[list[str]]:
-    """For each component the columns in which it differs most from its class, and what it holds."""
+    """Return, for each component, the columns that differ most from its class, with values."""
     found: list[list[tuple[float, str]]] = [[] for _ in codes]
     for own in parts:
         of_class = summaries(whole[own.column])
@@ -162,7 +162,7 @@ def told_of_components(
 
 
 def _distances(own: Belief, codes: Sequence[int]) -> np.ndarray:
-    """How far each component is from the even mean of its class, in bits."""
+    """Return how far each component is from the mean of its class, in bits."""
     p, of_class = masses(own), np.asarray(codes)
     found = np.zeros(len(p))
     for k in np.unique(of_class):

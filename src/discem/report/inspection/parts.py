@@ -1,4 +1,4 @@
-"""What classes are made of: components, topics, and the models of an average."""
+"""The section on the parts of classes: components, topics, and averaged models."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ..._html import sortable_table, to_html
 from ...estimators._beliefs import Belief, beliefs, by_component
 from .panels import told_of_components
 
-_COLUMNS = 60  # that components are compared by
-_PARTS = 3  # columns that say how a component differs
+_COLUMNS = 60  # columns that are used to compare components
+_PARTS = 3  # columns that describe how a component differs
 _OF_TOPIC = 10  # words
 
 
 def parts_section(model: Any, names: list[str], classes: list[int]) -> str:
-    """The parts of each class, or nothing where it has none."""
+    """Return the section on the parts of each class; empty if there are none."""
     if hasattr(model, "topics_"):
         return _topics(model, names, classes)
     averaged = _members(model)
@@ -98,7 +98,7 @@ def _blocks(
 
 
 def plain(value: Any) -> Any:
-    """A value as a table shows it."""
+    """Format a value for a table."""
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     if isinstance(value, np.generic):

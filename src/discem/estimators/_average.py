@@ -1,4 +1,4 @@
-"""Averages: several models of the same rows, whose probabilities of the classes are averaged."""
+"""Averages: several models of the same rows, whose class probabilities are averaged."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Member(NamedTuple):
 
 
 def best_of(results: Sequence[Result], most: int) -> list[tuple[Result, float]]:
-    """The candidates of least log-loss, and their weights in an average."""
+    """Return the candidates with the smallest log-loss, and their weights in an average."""
     best = sorted(results, key=lambda result: result.mark.log_loss)[:most]
     return list(zip(best, weigh([each.mark for each in best]).tolist(), strict=True))
 
@@ -69,7 +69,7 @@ def dealt(best: Sequence[tuple[Result, float]], most: int) -> list[tuple[Result,
 
 
 def read_for(members: Sequence[Member], X: Any) -> list[Any]:
-    """The rows of a table as each member reads them; what members share is read once."""
+    """Read the rows of a table for each member; shared parts are read once."""
     if len(members) == 1:
         return [X]
     table = check_table(X)
@@ -169,7 +169,7 @@ def _explained_mean(members: Sequence[Member], rows: Sequence[Any]) -> Explanati
 
 
 def check_members(members: Any, kind: type) -> None:
-    """Refuse an average that training cannot have left; it may come from anywhere."""
+    """Validate an average, which may come from any file."""
     demand(isinstance(members, list) and members, "it has no models")
     for member in members:
         demand(isinstance(member, Member), "a model has no weight")

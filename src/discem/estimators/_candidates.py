@@ -1,4 +1,4 @@
-"""What `TableClassifier` tries: kinds of models, one after the other, then options of the best."""
+"""The candidates of `TableClassifier`: kinds of models first, then options of the best kind."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..losses import Blend, resolve_loss
 from ._choice import Options, Result, is_behind
 from ._tables import MOST_PATTERNS, Encoded
 
-HIDDEN = 0.8  # the largest share of a row's cells that training hides by default
+HIDDEN = 0.8  # the default of the largest share of the cells of a row that training hides
 _STRENGTHS = {0.25: 1.0, 4.0: 1.0, 0.0625: 0.25}  # of priors; where the second is best so far
 _SIZES = {8: 3, 16: 8, 32: 16}  # of a class, beside 3 and 1; where so many are best so far
 _MEMBERS = 2  # rows that a component should have, to be tried at all
@@ -39,12 +39,12 @@ STREAM: Options = {"n_components": 1, "loss": "ncll"}  # one pass: what is simpl
 
 
 def loss_of(name: Any) -> Any:
-    """The loss of an option."""
+    """Return the loss that the option names."""
     return resolve_loss(Blend(0.1) if name == "blend" else name)
 
 
 class Readings:
-    """A table as candidates read it: what a column is depends on their options."""
+    """A table as candidates read it: their options determine the columns."""
 
     def __init__(self, table: Table, families: Any, layout: Layout):
         self.table, self.families, self.layout = table, families, layout
@@ -53,7 +53,7 @@ class Readings:
         self.numbers = numbers_of(self.of(DEFAULTS), families)
 
     def of(self, options: Options) -> Encoded:
-        """The rows as a candidate reads them; each way is taken once."""
+        """Return the rows as a candidate reads them; each reading is cached."""
         way = options["missing"] == "informative", options["whole_numbers"] == "numbers"
         if way not in self._read:
             layout = self.layout
@@ -68,20 +68,20 @@ class Readings:
         return self._read[way]
 
     def with_layout(self, layout: Layout) -> Encoded:
-        """The rows as a model of this layout reads them."""
+        """Return the rows as a model with this layout reads them."""
         known = (rows for rows in self._read.values() if rows.layout == layout)
         return next(known, None) or Encoded.read(layout, self.table)
 
     @property
     def tells_missing(self) -> bool:
-        """Whether any cell is missing."""
+        """Return whether any cell is missing."""
         return any(column.holes for column in self.layout.columns)
 
 
 def numbers_of(rows: Encoded, families: Any) -> dict[Any, str]:
-    """Families that make plain numbers of whole numbers with few values, where none is given.
+    """Return families that read whole numbers with few values as numbers, unless given.
 
-    A column that is nearly always the same is not normal, and stays what it is.
+    Columns with nearly constant values are not normal, and are left out.
     """
     if isinstance(families, str) and families != "auto":
         return {}
@@ -96,28 +96,28 @@ def numbers_of(rows: Encoded, families: Any) -> dict[Any, str]:
 
 
 def _has_few_values(column: Column) -> bool:
-    """Whether it has whole numbers, few of them, which are levels, or zero and positive."""
+    """Return whether the column has few distinct whole numbers, as levels or with many zeros."""
     if column.family == "categorical":
         return column.kind == "number" and len(column.levels) > 2
     return column.family == "hurdle" and column.whole and column.span[1] <= _FEW
 
 
 class Numbers(NamedTuple):
-    """The numbers of a table, as a model of correlated columns meets them."""
+    """The numbers of a table, for models of correlated columns."""
 
     columns: int
     patterns: int  # of cells that are there, in a pass over the rows and copies with hidden cells
 
     @classmethod
     def of(cls, rows: Encoded, most: int) -> Numbers:
-        """Of the first rows, `most` at the most."""
+        """Describe the first rows, at most `most`."""
         missing = np.isnan(rows.cells.numbers[:most])
         own = len(np.unique(np.packbits(missing, axis=1), axis=0)) if missing.any() else 1
         return cls(missing.shape[1], (_COPIES - 1) * min(MOST_PATTERNS * own, len(missing)) + own)
 
 
 class Sizes(NamedTuple):
-    """How much there is to learn from."""
+    """The amount of data to learn from."""
 
     rows: float  # of a class, on average
     all_rows: int
@@ -135,7 +135,7 @@ class Sizes(NamedTuple):
         return cls(len(codes) / there, min(len(codes), most), there, numbers)
 
     def takes(self, options: Options) -> bool:
-        """Whether there are enough rows for so many components, and time for the covariance."""
+        """Return whether there are enough rows for the components, and time for the covariance."""
         each, size = self.rows / options["n_components"], options["n_components"]
         if each < (_MEMBERS if size <= 8 else _MANY):
             return size == 1
@@ -196,14 +196,14 @@ def of_complete_rows(sizes: Sizes, fixed: Options, best: Options) -> Iterator[Op
 
 
 def how_many(sizes: Sizes, readings: Readings, fixed: Options) -> int:
-    """How many candidates there are at most."""
+    """Return the largest number of candidates."""
     ways = [*_kinds(sizes), *_variations(sizes, readings)]
     own = [way for way in ways if not fixed.keys() & way.keys()]
     return 1 + sum(sizes.takes(DEFAULTS | fixed | way) for way in own)
 
 
 def _kinds(sizes: Sizes) -> Iterator[Options]:
-    """What is modelled, by a blend or by counting, with how many components."""
+    """Yield kinds of models: losses, with numbers of components."""
     for size, loss in ((1, "blend"), (3, "nll"), (1, "nll")):
         yield {"n_components": size, "loss": loss}
     for size in (3, 1):  # counting can do with weaker priors
@@ -215,7 +215,7 @@ def _kinds(sizes: Sizes) -> Iterator[Options]:
 
 
 def _variations(sizes: Sizes, readings: Readings) -> Iterator[Options]:
-    """Options of the best."""
+    """Yield variations of the best options."""
     if "numbers" in sizes.numbers:
         yield {"whole_numbers": "numbers"}
     for strength in _STRENGTHS:
@@ -230,7 +230,7 @@ def _variations(sizes: Sizes, readings: Readings) -> Iterator[Options]:
 
 
 def _is_hopeless(way: Options, results: Sequence[Result], best: Result) -> bool:
-    """Whether what was tried of that kind is far behind the best."""
+    """Return whether the tried candidates of this kind are far behind the best."""
     kind = {name: way[name] for name in ("covariance", "whole_numbers") if name in way}
     if not kind:
         return False

@@ -1,4 +1,4 @@
-"""Choosing between ways to train, or weighing them, by how they do on rows held out."""
+"""Choose between ways to train, or weigh them, by their scores on held-out rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LEAST = -700.0  # of a logarithm of a probability
 
 
 class Mark(NamedTuple):
-    """How a model did on rows held out, each of which it may have been shown in several views."""
+    """The score of a model on held-out rows, each maybe shown in several views."""
 
     correct: np.ndarray  # (views, n)
     losses: np.ndarray  # -ln p(y | x), at the best temperature, by weight
@@ -38,14 +38,14 @@ class Mark(NamedTuple):
 
     @property
     def figures(self) -> Options:
-        """What is put on record."""
+        """Return the figures for `choice_`."""
         accuracy = float(self.correct.mean())
         found = {"log_loss": self.log_loss, "accuracy": accuracy}
         return found | {"temperature": self.temperature, "held_out": len(self.weights)}
 
     @property
     def safe_temperature(self) -> float:
-        """The best temperature where it does better than 1 beyond chance, else 1."""
+        """Return the best temperature if it is significantly better than 1, else 1."""
         return self.temperature if _is_beyond_chance(self.untempered - self.losses) else 1.0
 
 
@@ -66,22 +66,22 @@ def more_accurate(one: Mark, other: Mark) -> bool:
 
 
 def less_surprised(one: Mark, other: Mark) -> bool:
-    """Better by log-loss, where the gain is more than half of its own standard error."""
+    """Return whether the log-loss is better by more than half its standard error."""
     gains = (other.losses - one.losses).mean(axis=0)
     return bool(gains.sum() > 0.5 * np.sqrt((gains**2).sum()))
 
 
 def is_behind(one: Mark, other: Mark, errors: float = 1.0) -> bool:
-    """Worse by log-loss, by some standard errors, on the first rows: what both were judged by."""
+    """Return whether the log-loss is worse by some standard errors, on the rows both have."""
     n = min(one.losses.shape[1], other.losses.shape[1])
     lost = (one.losses[:, :n] - other.losses[:, :n]).mean(axis=0)
     return bool(lost.sum() > errors * np.sqrt((lost**2).sum()))
 
 
 def mark(parts: list[Split], scores: list[np.ndarray]) -> Mark:
-    """Judge by ``ln p(y, x)`` of the rows held out, of all parts together.
+    """Score ``ln p(y, x)`` of the held-out rows of all parts together.
 
-    The scores of a part are of shape (views, n, n_classes).
+    The scores of a part have the shape (views, n, n_classes).
     """
     codes = np.concatenate([part.codes for part in parts])
     weights = np.concatenate([part.held_weights for part in parts])
@@ -119,7 +119,7 @@ def weigh(marks: list[Mark], pseudo: float = _PSEUDO, rounds: int = _ROUNDS) -> 
 
 @dataclass(eq=False)
 class Result:
-    """A way to train, by the names of options, and how it did."""
+    """A way to train, with its options and its scores."""
 
     options: Options
     marks: list[Mark] = field(default_factory=list)  # after each epoch, or at the end
@@ -131,11 +131,11 @@ class Result:
 
     @property
     def mark(self) -> Mark:
-        """At its best."""
+        """The best score."""
         return self.marks[self.best_epoch - 1]
 
     def settle(self, better: Callable[[Mark, Mark], bool]) -> None:
-        """Take the last epoch, unless an earlier one was better: there are more rows to come."""
+        """Choose the last epoch, unless an earlier one was better: the final fit has more rows."""
         self.best_epoch = len(self.marks)
         for epoch in range(len(self.marks) - 1, 0, -1):
             if better(self.marks[epoch - 1], self.mark):
@@ -167,12 +167,12 @@ class Result:
 
 @savable
 class Choice(UserList):
-    """What was tried, in this order: a dict for each candidate.
+    """The candidates that were tried, in order: a dict for each candidate.
 
-    It has the options of the candidate; `log_loss`, `accuracy` and `temperature` on the rows held
-    out, and how many these were (`held_out`): a candidate that is far behind on the first of
-    several parts is not trained without the others; `epochs` and `seconds`; `weight`, 1 for a
-    candidate that is chosen; and whether it was `taken`. Files do not keep the seconds.
+    It has the options of the candidate; `log_loss`, `accuracy` and `temperature` on held-out rows,
+    and their number (`held_out`); `epochs` and `seconds`; `weight`, 1 for a chosen candidate; and
+    whether it was `taken`. A candidate far behind on the first parts is not trained without the
+    others. Files do not keep the seconds.
     """
 
     def __repr__(self) -> str:
@@ -195,7 +195,7 @@ class Choice(UserList):
 
 
 def check_choice(choice: Any) -> None:
-    """Refuse what no choice can have left; it may come from anywhere."""
+    """Validate a choice, which may come from any file."""
     demand(isinstance(choice, Choice), "choice_ is no record of a choice")
     demand(all(isinstance(each, dict) for each in choice), "choice_ holds what is no record")
     check_plain("choice_", choice.data)
@@ -353,12 +353,12 @@ class Chooser:
 
 
 def most_epochs(n_rows: int) -> int:
-    """How many a candidate may take: few where each sees many rows."""
+    """Return the most epochs of a candidate: few if each sees many rows."""
     return int(np.clip(20_000 // max(n_rows, 1), 6, 20))
 
 
 def of_all_classes(scores: np.ndarray, classes: np.ndarray, all_classes: np.ndarray) -> np.ndarray:
-    """The scores of a model that knows some of the classes, as if it knew all."""
+    """Return the scores of a model that knows some of the classes, for all classes."""
     found = np.full((*scores.shape[:-1], len(all_classes)), -np.inf)
     found[..., np.searchsorted(all_classes, classes)] = scores
     return found

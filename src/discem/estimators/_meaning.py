@@ -37,7 +37,7 @@ _STRENGTH = 0.25  # pseudo-observations of the prior of a mean, for each number 
 @savable
 @dataclass
 class Meaning:
-    """The block of vectors of a `TextClassifier`, and the encoder that it needs."""
+    """The block of vectors of a `TextClassifier`, and its encoder."""
 
     model: GaussianClassifier
     encoder: str  # its name
@@ -50,7 +50,7 @@ class Meaning:
 
     @classmethod
     def new(cls, encoder: Any, vectors: np.ndarray, **options: Any) -> Self:
-        """One to be trained on documents that have these vectors."""
+        """Return a block for training on documents with these vectors."""
         d, spread = vectors.shape[1], vectors.var(axis=0).mean()
         spread = spread or (vectors**2).mean() or 1.0  # of a single document there is none
         prior = NormalWishart(nu_mean=_STRENGTH * d, covariance=float(spread))
@@ -60,16 +60,16 @@ class Meaning:
         return found
 
     def said(self, vectors: np.ndarray) -> np.ndarray:
-        """``weight ln p(vector | y)``, (n, n_classes), up to what all classes share."""
+        """Return ``weight ln p(vector | y)``, (n, n_classes), up to what all classes share."""
         return self.weight * vector_scores(self.model, vectors)
 
     def check_batch(self, vectors: np.ndarray, *given: Any) -> Any:
-        """Look at the next documents of a stream, and learn nothing yet."""
+        """Check the next documents of a stream without learning."""
         self.model.batch_size = _ROWS
         return self.model.check_batch(vectors, *given)
 
     def linear(self) -> tuple[np.ndarray, np.ndarray]:
-        """What `said` is of the numbers of a vector: coefficients, (n_classes, d), and offsets."""
+        """Return `said` as a linear function: coefficients, (n_classes, d), and offsets."""
         (block,) = self.model.learner_.model.blocks
         offset, slopes = family_of(block).slopes(block)
         offset = offset + np.log(self.model._shares() / self.model._frequencies())
@@ -77,11 +77,11 @@ class Meaning:
 
     @property
     def start(self) -> np.ndarray:
-        """``bias ln f(y)``, (n_classes,)."""
+        """Return ``bias ln f(y)``, (n_classes,)."""
         return self.bias * np.log(self.model._frequencies())
 
     def check_encoder(self, encoder: Any) -> None:
-        """Refuse another encoder than that of the training."""
+        """Raise an error for an encoder other than that of the training."""
         if encoder is not None and encoder is self._known:
             return
         wanted = f"{self.encoder} {self.version}".strip()
@@ -102,7 +102,7 @@ class Meaning:
         return {name: value for name, value in vars(self).items() if name != "_known"}
 
     def check(self, classes: np.ndarray) -> None:
-        """Refuse what training cannot have left; it may come from anywhere."""
+        """Validate the block, which may come from any file."""
         demand(type(self.model) is GaussianClassifier, "it has no model of its vectors")
         self.model._check_fitted()
         alike = np.array_equal(self.model.classes_, classes)
@@ -123,7 +123,7 @@ def by_bayes(scores: np.ndarray, log_f: np.ndarray) -> np.ndarray:
 
 
 def never_seen(log_f: np.ndarray) -> np.ndarray:
-    """Which classes had no row in training."""
+    """Return which classes had no row in training."""
     return log_f < _NEVER
 
 
@@ -134,7 +134,7 @@ def vector_scores(model: GaussianClassifier, vectors: np.ndarray) -> np.ndarray:
 
 
 def fit_vectors(model: GaussianClassifier, vectors: np.ndarray, y: Any, weights: np.ndarray) -> Any:
-    """Fit the model to the documents that have a label."""
+    """Fit the model to the labelled documents."""
     sets = getattr(y, "ndim", 2) == 2
     own = slice(None) if sets else np.flatnonzero(~missing_labels(y))
     return model.fit(vectors[own], y[own] if not sets else y, weights[own])
@@ -150,6 +150,6 @@ def _vectors(encoder: Any, documents: Any) -> np.ndarray:
 
 
 def vectors_of(encoder: Any, documents: list[Any], verbose: int) -> np.ndarray:
-    """The vectors of documents, with progress."""
+    """Return the vectors of documents, with progress."""
     steps = Steps(verbose, "encoding", len(documents))
     return encode(encoder, documents, steps.passed)

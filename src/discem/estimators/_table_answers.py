@@ -1,4 +1,4 @@
-"""What a fitted classifier of tables answers: the average of its members, and why."""
+"""Methods of a fitted classifier of tables: an average of its members."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from .text import TextClassifier
 
 
 class TableAnswers(Asks, TablePreset, ClassifierPreset):
-    """Questions to an average of mixtures."""
+    """Methods of an average of mixtures."""
 
     @by_partition(dtype=lambda model: model.classes_.dtype)
     @reads
     def predict(self, X: Table, reject: float | None = None, usual: Any = None) -> np.ndarray:
-        """The most probable class of each row, or None; see `MixtureClassifier.predict`."""
+        """Return the most probable class of each row, or None; see `MixtureClassifier.predict`."""
         check_is_fitted(self)
         found = self.classes_[self.predict_log_proba(X).argmax(axis=1)]
         return self._or_none(found, X, reject, usual)
@@ -50,7 +50,7 @@ class TableAnswers(Asks, TablePreset, ClassifierPreset):
     @by_partition(n_classes)
     @reads
     def predict_log_proba(self, X: Table) -> np.ndarray:
-        """``ln p(y | x)`` of every class; see `predict_proba`."""
+        """Return ``ln p(y | x)`` of every class; see `predict_proba`."""
         check_is_fitted(self)
         if self._fitted.texts is None:
             return log_proba(self._answering(X))
@@ -63,7 +63,7 @@ class TableAnswers(Asks, TablePreset, ClassifierPreset):
         return answering(fitted.members, fitted.complete, read_for(fitted.everyone, X))
 
     def _texts_of(self, X: Any) -> dict[Any, list[str]]:
-        """The cells of the text columns."""
+        """Return the cells of the text columns."""
         return self.model_.layout_.texts_of(X)
 
     def _with_texts(self, log_p: np.ndarray, cells: dict[Any, list[str]]) -> np.ndarray:
@@ -79,10 +79,10 @@ class TableAnswers(Asks, TablePreset, ClassifierPreset):
     @by_partition(n_classes)
     @reads
     def predict_joint_log_proba(self, X: Table) -> np.ndarray:
-        """``ln p(y, x)`` of every class, of the model that classifies.
+        """Return ``ln p(y, x)`` of every class, for the classifying model.
 
-        Of an average of models, or with text columns, it is `score_samples` and
-        `predict_log_proba`, added.
+        For an average of models, or with text columns, it is the sum of `score_samples` and
+        `predict_log_proba`.
         """
         check_is_fitted(self)
         if len(self._fitted.everyone) == 1 and self._fitted.texts is None:
@@ -105,7 +105,7 @@ class TableAnswers(Asks, TablePreset, ClassifierPreset):
 
     @writes
     def calibrate(self, X: Table, y: Labels, sample_weight: Weights = None) -> Self:
-        """Choose `temperature_` by rows that were not trained on; predictions stay."""
+        """Choose `temperature_` on rows not used in training; predicted classes stay."""
         check_is_fitted(self)
         texts = self._fitted.texts
         if texts is not None:
@@ -142,7 +142,7 @@ class TableAnswers(Asks, TablePreset, ClassifierPreset):
 
     @property
     def importances_(self) -> list[Importance]:
-        """How much each column matters in rows of the training, most first; see `Importance`."""
+        """The importance of each column in training rows, largest first; see `Importance`."""
         check_is_fitted(self)
         if self._fitted.importances is None:
             raise AttributeError("nothing is known of rows of the training: use fit, with labels")

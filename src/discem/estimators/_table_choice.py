@@ -1,4 +1,4 @@
-"""How a classifier of tables chooses what is left at "auto", and which models it averages."""
+"""Choose the options of a table classifier left at "auto", and the models it averages."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Wanted(NamedTuple):
 
 
 class ChoosesTable(ReadsTexts):
-    """Settles what is left open on rows held out."""
+    """Choose options on held-out rows."""
 
     class_weight: Any
     max_iter: Any
@@ -241,7 +241,7 @@ class ChoosesTable(ReadsTexts):
 
 
 def _epochs(n_rows: int, factors: int) -> int:
-    """Of a candidate, as many as there is time for: the first ones tell most."""
+    """Return the epochs of a candidate that the time allows: the first ones tell most."""
     return max(min(_VISITS // n_rows, _WORK // (n_rows * factors), _LONGEST), _FEWEST)
 
 

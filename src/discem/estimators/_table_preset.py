@@ -50,7 +50,7 @@ MOST_STEPS = 40  # with which the defaults were measured
 @savable
 @dataclass
 class FittedTable:
-    """All that fitting makes of an estimator of tables."""
+    """The fitted state of an estimator of tables."""
 
     chosen: dict[str, Any]
     choice: Choice = field(default_factory=Choice)
@@ -110,7 +110,7 @@ class TablePreset(DensityAnswers, Preset):
     # --- what is fitted, and goes to a file -------------------------------------------------------
 
     def _check_density(self, classes: np.ndarray) -> None:
-        """Refuse a density that training cannot have left: it may come from anywhere."""
+        """Validate the density, which may come from any file."""
         fitted = self._fitted
         if fitted.density is not None:
             demand(type(fitted.density) is MixtureClassifier, "its density is no model of its rows")
@@ -128,7 +128,7 @@ class TablePreset(DensityAnswers, Preset):
     # --- training ---------------------------------------------------------------------------------
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """Choose options, train the members, and let a density stand beside them."""
+        """Choose options, train the members, and train the density."""
         self._check_options()
         given = rows_of(X, y, sample_weight)
         check_cv(self.cv, sampled=given.on_workers)
@@ -163,7 +163,7 @@ class TablePreset(DensityAnswers, Preset):
         self.chosen_["epochs"] = self._fitted.model.n_iter_
 
     def _defaults(self, stream: bool = False) -> Options:
-        """What stands in for "auto" where nothing can be held out."""
+        """Return the values that replace "auto" if nothing can be held out."""
         raise NotImplementedError
 
     def _read_answers(self, y: Any, n_rows: int) -> Any:
@@ -204,7 +204,7 @@ class TablePreset(DensityAnswers, Preset):
         return best
 
     def _fit_members(self, wanted: list, rows_of: Callable, y, weights, seed: int) -> None:
-        """Train the models that are wanted on all rows."""
+        """Train the chosen models on all rows."""
         raise NotImplementedError
 
     def _look_back(self, readings: Readings, y, weights, seed: int) -> None:
@@ -216,7 +216,7 @@ class TablePreset(DensityAnswers, Preset):
         return FittedTable(self._defaults())
 
     def _keep(self, model: Any) -> None:
-        """Let a model in training be what an interruption leaves."""
+        """Keep a model in training, in case of an interruption."""
         self._fitted.model = model
 
     def _check_options(self) -> None:
@@ -324,7 +324,7 @@ class TablePreset(DensityAnswers, Preset):
 
 
 def sizes_of_density(counts: Any) -> Any:
-    """How many components the density of a class has, by its rows."""
+    """Return the number of components of the density of a class, by its rows."""
     return np.clip(np.asarray(counts) // _ROWS_EACH, 1, _DENSE).astype(int)
 
 

@@ -48,7 +48,7 @@ _ENOUGH = 30  # rows that a column names the class of
 
 
 class Encoded(NamedTuple):
-    """Rows of a table that were read, and what its columns are."""
+    """Rows of a table that were read, and the layout of its columns."""
 
     cells: Cells
     layout: Layout
@@ -71,16 +71,16 @@ class Encoded(NamedTuple):
         return len(self.cells.codes), len(self.layout.columns)
 
     def take(self, rows: Any) -> Encoded:
-        """Some of the rows."""
+        """Return the given rows."""
         return self._replace(cells=Cells(part[rows] for part in self.cells))
 
     @property
     def is_empty(self) -> bool:
-        """Whether no family reads any column."""
+        """Return whether no family reads any column."""
         return not any(part.shape[1] for part in self.cells)
 
     def check_varied(self) -> None:
-        """Refuse a table of which no column is left."""
+        """Raise an error if no column is left."""
         if self.is_empty and not self.layout.texts:
             n = self.shape[0]
             raise InputError(f"no column varies in a table of n_samples = {n}: it teaches nothing")
@@ -92,7 +92,7 @@ class Encoded(NamedTuple):
         return Encoded(Cells((numbers, known, *rest)), layout)
 
     def there(self) -> np.ndarray:
-        """Which cells are there, (rows, columns)."""
+        """Return which cells are observed, (rows, columns)."""
         there = np.zeros(self.shape, dtype=bool)
         for part, array in zip(self.layout.parts, self.cells, strict=True):
             seen = array >= 0 if part.is_code else ~np.isnan(array)
@@ -120,7 +120,7 @@ def _view(cells: np.ndarray, base: np.ndarray | None) -> Any:
 
 
 def refuse_texts(layout: Layout, reader: str, instead: str = "use TableClassifier") -> None:
-    """Refuse columns of texts, which the reader does not read."""
+    """Raise an error for text columns, which the reader does not read."""
     for column in layout.texts:
         kind = OptionError if column.why == "given" else InputError
         raise kind(
@@ -135,7 +135,7 @@ def layout_of(X: Any) -> Layout | None:
 
 
 def take(X: Any, rows: Any) -> Any:
-    """Some rows of a matrix, or of a table that was read."""
+    """Return some rows of a matrix, or of a table that was read."""
     return X.take(rows) if isinstance(X, Encoded) else X[rows]
 
 
@@ -203,7 +203,7 @@ def singles(rows: Rows, layout: Layout, columns: np.ndarray) -> Rows:
 
 
 def hidden_in(rows: Rows, layout: Layout, hidden: np.ndarray) -> Rows:
-    """Rows of whose cells those that are `hidden`, by row and column, say nothing at all."""
+    """Return rows whose `hidden` cells, by row and column, have no effect at all."""
     return _without(rows, layout, hidden)
 
 

@@ -1,4 +1,4 @@
-"""What notebooks show of estimators, their training and explanations, and pages of models, too."""
+"""HTML views of estimators, trainings and explanations, for notebooks and pages."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _table_of(records: Sequence[Any]) -> str:
 
 
 def fitted_view(model: Any) -> str:
-    """What a fitted classifier is: a few facts, and its classes."""
+    """Return a view of a fitted classifier: a few facts, and its classes."""
     facts = [[name, value] for name, value in facts_of(model)]
     labels, shares = plain_labels(model.classes_), model.class_frequency_
     order = np.argsort(-shares, kind="stable")[:_CLASSES]
@@ -147,7 +147,7 @@ def _row(cells: Sequence[str], tag: str) -> str:
 
 
 def choice_view(records: Sequence[dict[str, Any]]) -> str:
-    """A table of what was tried, the best candidate first."""
+    """Return a table of the candidates that were tried, best first."""
     if not records:
         return "<p>Nothing was tried.</p>"
     names = list(records[0])
@@ -188,14 +188,14 @@ def html_of(title: str, parts: Sequence[tuple[Any, float]], start: float) -> str
 
 
 def text_of(title: str, parts: Sequence[tuple[Any, float]], start: float) -> str:
-    """The title, a line for each part, and their sum."""
+    """Return the title, a line for each part, and their sum."""
     total = start + sum(value for _, value in parts)
     lines = [*_strongest(parts), (_START, start), ("sum", total)]
     return "\n".join([title, *(f"{value:+10.3f}  {name}" for name, value in lines)])
 
 
 def _strongest(parts: Sequence[tuple[Any, float]]) -> list[tuple[str, float]]:
-    """The largest parts, whatever their sign, and the sum of the others."""
+    """Return the largest parts by absolute value, and the sum of the others."""
     strong = sorted((part for part in parts if abs(part[1]) > _NOTHING), key=lambda p: -abs(p[1]))
     shown = [(str(name), value) for name, value in strong[:_SHOWN]]
     if strong[_SHOWN:]:

@@ -66,12 +66,12 @@ class TextClassifier(WordTrainer):
 
     `fit` chooses every option that is left at "auto". It holds out a part of the training documents
     (if there are few, each part in turn), tries some candidates, and then trains on all documents.
-    `chosen_` says what was chosen. The choice costs about as much as two fits.
+    `chosen_` holds the choice. The choice takes about as long as two fits.
 
-    Naive Bayes is too sure of long documents, because words are not independent. Two parameters
-    repair this. Each document is scaled to the same `length`, and ``p(y | document)`` is
-    ``softmax(temperature_ * ln p(y, document))``, with a temperature that is learnt from the
-    held-out documents.
+    Naive Bayes is overconfident on long documents, because words are not independent. Two
+    parameters correct this. Each document is scaled to the same `length`, and ``p(y | document)``
+    is ``softmax(temperature_ * ln p(y, document))``, with a temperature learnt from the held-out
+    documents.
 
     With an `encoder` the vectors of documents are a second block of the joint, beside the words;
     see "Vectors" in the guide of text.
@@ -79,10 +79,11 @@ class TextClassifier(WordTrainer):
     Parameters
     ----------
     encoder : None, str, callable or object, default=None
-        What makes a vector of each text: a function from a list of texts to an array, a fitted
-        object with the method `encode` or `transform`, or the name of an encoder that is installed
-        ("wordllama", "model2vec", "minilm", "mpnet"). How much vectors and words say is chosen on
-        held-out documents. Files keep its name and version only: see `discem.load`.
+        The encoder makes a vector of each text. It is a function from a list of texts to an array,
+        a fitted object with the method `encode` or `transform`, or the name of an installed encoder
+        ("wordllama", "model2vec", "minilm", "mpnet"). The weights of vectors and words are chosen
+        on held-out documents. Saved models keep only the name and version of the encoder: see
+        `discem.load`.
     loss : {"auto", "ncll", "hinge", "nll", "blend"} or loss object, default="auto"
         What training minimises. "auto" tries hinge, NCLL and NLL.
     weighting : {"auto", "tfidf", "presence", "counts"}, default="auto"
@@ -120,9 +121,9 @@ class TextClassifier(WordTrainer):
     min_df : int or float, default=1
     max_df : int or float, default=1.0
     max_features : int or None, default=None
-        Which words to keep, see CountVectorizer. Not in streams, where words come as they come.
+        Which words to keep, see CountVectorizer. Not available in streams.
     n_features : int or None, default=None
-        Hash words into so many columns instead of keeping a vocabulary: memory is then bounded.
+        Hash words into this many columns instead of keeping a vocabulary, to bound memory.
     cv : None, int, splitter, iterable or array, default=None
         Which documents are held out to choose options by. None holds out a fifth of the documents
         of each class, of at most 50 000. You can also give a number of folds, a splitter of
@@ -151,9 +152,9 @@ class TextClassifier(WordTrainer):
     Attributes
     ----------
     chosen_ : dict
-        What was chosen (loss, weighting, epochs, temperature), from how many held-out documents.
+        The choice (loss, weighting, epochs, temperature), and the number of held-out documents.
     choice_ : list of dicts
-        What was tried, and how it did on the held-out documents.
+        The candidates that were tried, and their scores on held-out documents.
     model_ : MultinomialNB
         The model of the weighted words.
     vocabulary_ : dict
@@ -163,11 +164,11 @@ class TextClassifier(WordTrainer):
     n_documents_ : int
         Documents seen.
     roles_ : dict from "text" and "label" to str
-        The columns that had the texts and the labels, where the command line read a table.
+        The columns with the texts and the labels, if the command line read a table.
     files_ : dict from str to Seen
-        What the command line has learnt of the files of a stream, by a hash of their names.
+        The files of a stream that the command line has learnt, by a hash of their names.
     progressive_accuracy_, progressive_loss_ : float
-        Accuracy and log-loss in a stream so far, each document predicted before it was learnt.
+        Accuracy and log-loss in a stream so far; each document is predicted before it is learnt.
 
     Examples
     --------
@@ -212,7 +213,7 @@ class TextClassifier(WordTrainer):
     _roles: ClassVar = ("text", "label")
 
     def _check_fitted(self) -> None:
-        """Refuse what training cannot have left: the model may come from anywhere."""
+        """Validate the fitted model, which may come from any file."""
         self._check_options()
         self._new_bag().check_options()
         fitted = self._fitted
@@ -237,7 +238,7 @@ class TextClassifier(WordTrainer):
     @writes
     @spreads
     def fit(self, X: Table, y: Labels, sample_weight: Weights = None) -> Self:
-        """Choose what is left at "auto" on held-out documents, then fit the model to all.
+        """Choose the options left at "auto" on held-out documents, then fit the model to all.
 
         Parameters
         ----------
@@ -245,15 +246,15 @@ class TextClassifier(WordTrainer):
             With `engine`, also a bag, a series or an array of dask; then `y` and `sample_weight`
             may be, too.
         y : array-like of shape (n_documents,), of sets of labels, or frame of shares by class
-            Labels, with None or NaN for an unlabelled document; sets of labels that are possible;
-            or a frame whose columns are the classes, with the share of each.
+            Labels, with None or NaN for an unlabelled document; sets of possible labels; or a frame
+            with one column per class that holds its share.
         sample_weight : array-like of shape (n_documents,), optional
 
         Returns
         -------
         self
-            Also when interrupted: after Ctrl-C the fitted attributes are those of the training done
-            so far, and KeyboardInterrupt goes on.
+            After Ctrl-C the fitted attributes are those of the training done so far, and
+            KeyboardInterrupt is raised.
         """
         self._check_options()
         bag, pieces, labels, encoded = self._new_bag(), None, None, None
@@ -268,7 +269,7 @@ class TextClassifier(WordTrainer):
         documents = as_documents(X) if pieces is None else X
         y, named = _input.read_y(y, n_rows(documents))
         weights = _input.check_weights(sample_weight, np.empty((len(y), 0)))
-        # words are those of documents to train on; the others are for the model that these make
+        # words come from labelled documents; unlabelled ones are used by the model they make
         unlabelled = ~self._teaches()(y)
         if not weights[~unlabelled].any():
             raise InputError("sample_weight is zero for every labelled document")
@@ -327,8 +328,8 @@ class TextClassifier(WordTrainer):
         """Take one pass over the next documents of a stream, in the order given.
 
         The vocabulary grows with the documents (unless words are hashed), and classes may appear at
-        any time. Nothing is held out in a stream: what is left at "auto" is NCLL on tf-idf, with a
-        temperature of 1.
+        any time. Nothing is held out in a stream: "auto" means NCLL on tf-idf, with a temperature
+        of 1.
 
         Parameters
         ----------
@@ -350,7 +351,7 @@ class TextClassifier(WordTrainer):
         meaning: Any = fitted.meaning
         if vectors is not None and not first and y.ndim == 1:
             foreseen = self._foreseen(documents, vectors, y, weights)
-        with fitted.bag.undone_on_error():  # labels may not fit
+        with fitted.bag.undone_on_error():  # the labels may be invalid
             counts = fitted.bag.grow(documents)
             rows = fitted.bag.weigh(counts, fitted.chosen["weighting"], self.length)
             if fitted.model is None:
@@ -364,7 +365,7 @@ class TextClassifier(WordTrainer):
                 if vectors is not None:
                     block = meaning.check_batch(vectors, given, classes, weights)
         self._fitted = fitted
-        if batch is None:  # no label: there are only words to learn
+        if batch is None:  # no labels: there are only words to learn
             self.model_.grow(len(fitted.bag))
             return self
         self.model_.learn_batch(batch)

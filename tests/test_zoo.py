@@ -250,7 +250,7 @@ def test_random_tables_do_no_harm(seed, n, K, kinds, spoilt, estimator, loss):
 @few
 @given(
     seed=seeds,
-    n=st.integers(40, 120),
+    n=st.integers(40, 200),
     K=st.integers(2, 6),
     words=st.integers(2, 150),
     contrast=st.sampled_from([0.0, 0.5, 1.5]),

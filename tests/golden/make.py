@@ -109,8 +109,10 @@ MODELS = {  # name: an estimator, and its rows
     ),
     "topics-cvb0": (TopicClassifier(**few), counts),
     "topics-gibbs": (TopicClassifier(inference="gibbs", text=True, **few), texts),
-    "text": (TextClassifier(random_state=0), texts),
-    "text-hashed": (TextClassifier(random_state=0, n_features=32, loss="ncll"), texts),
+    "text": (TextClassifier(ngram_range=(1, 1), random_state=0), texts),
+    "text-hashed": (
+        TextClassifier(ngram_range=(1, 1), random_state=0, n_features=32, loss="ncll"), texts
+    ),
 }  # fmt: skip
 
 

@@ -56,6 +56,17 @@ def test_probabilities_that_are_too_certain_are_scaled():
     assert Scaling.learn(0.2 * log_p, y, BEFORE).temperature == 1.0
 
 
+def test_a_table_whose_stream_brings_a_class_is_saved_and_adapts(tmp_path):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = np.where(X[:, 0] > 0, "p", "n")
+    model = TableClassifier(**FIXED).fit(X, y)
+    before = model._fitted.scaling.bias
+    model.partial_fit(X[:3], ["new"] * 3)  # which sorts between the others
+    assert np.array_equal(model._fitted.scaling.bias, [before[0], 0.0, before[1]])
+    model.save(tmp_path / "model")
+    assert discem.load(tmp_path / "model").adapt(X).shift_.classes.tolist() == ["n", "new", "p"]
+
+
 def numbers(n, shares, seed):
     rng = np.random.default_rng(seed)
     y = rng.choice(3, size=n, p=shares)

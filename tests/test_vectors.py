@@ -214,9 +214,12 @@ def test_files_have_the_name_of_an_encoder_and_ask_for_it(told, tmp_path):
         assert np.array_equal(again.predict_proba(X), told.predict_proba(X))
         again.partial_fit(X, y)
         again.save(tmp_path / "again")
-    fixed = discem.TextClassifier(**FEW).fit(X, y)
-    fixed.save(path)
-    with pytest.raises(OptionError, match="not trained with vectors"):
+    words = discem.TextClassifier(**FEW).fit(X, y)  # has no use for an encoder
+    words.save(path)
+    again = discem.load(path, encoder=Moods())
+    assert np.array_equal(again.predict_proba(X), words.predict_proba(X))
+    discem.GaussianNB().fit([[0.0], [1.0]], [0, 1]).save(path)
+    with pytest.raises(OptionError, match="GaussianNB reads no texts"):
         discem.load(path, encoder=Moods())
 
 

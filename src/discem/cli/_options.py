@@ -65,8 +65,8 @@ Ignore = Annotated[
 FamilyOf = Annotated[
     list[str] | None,
     of_tables(
-        "Treat a column as categorical, bernoulli, gaussian, lognormal, hurdle or poisson. "
-        "Repeat the option for more columns.",
+        "Treat a column as categorical, bernoulli, gaussian, lognormal, hurdle, poisson, text or "
+        "ignored. Repeat the option for more columns.",
         "NAME=FAMILY",
         "--family",
     ),

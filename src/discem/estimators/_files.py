@@ -75,8 +75,8 @@ def load(path, encoder: Any = None) -> Any:
         A regular file.
     encoder : optional
         The encoder of texts, if a `TextClassifier` or a `TableClassifier` was trained with one:
-        files hold its name and version, not the encoder. An encoder that makes other vectors is an
-        error.
+        files hold its name and version, not the encoder. A model in which vectors were of no use
+        does not need it, and never calls it. An encoder that makes other vectors is an error.
 
     Returns
     -------
@@ -116,10 +116,9 @@ def load(path, encoder: Any = None) -> Any:
 
 
 def _give_encoder(model: Any, encoder: Any) -> None:
-    meanings = model._meanings() if isinstance(model, Preset) else []
-    if not meanings:
-        raise OptionError("encoder: the model was not trained with vectors of texts")
-    for meaning in meanings:
+    if not hasattr(model, "encoder"):
+        raise OptionError(f"encoder: {type(model).__name__} reads no texts")
+    for meaning in model._meanings():  # none if vectors were of no use: then nothing is encoded
         meaning.check_encoder(encoder)
     model.set_params(encoder=encoder)
 

@@ -84,6 +84,10 @@ class Scaling(NamedTuple):
         scores = self.temperature * np.maximum(log_p, _LOWEST) + self.bias
         return log_softmax(scores, axis=1)
 
+    def with_classes(self, order: np.ndarray) -> Scaling:
+        """Arrange the classes in `order`; -1 is a new one, whose probabilities are not biased."""
+        return self._replace(bias=np.append(self.bias, 0.0)[order])
+
     def check(self, n_classes: int) -> None:
         check_number("temperature", self.temperature, above=0.0, most=1.0)
         check_array("bias", self.bias, (n_classes,), least=-20.0, most=20.0)

@@ -14,7 +14,7 @@ from .._kinds import savable
 from ..exceptions import warn
 from ..io.encoders import check_encoder
 from ..io.frames import check_table
-from ..io.labels import plain_labels
+from ..io.labels import places_of, plain_labels
 from ..losses import NLL, resolve_loss
 from ..priors import Default
 from . import _input
@@ -354,6 +354,9 @@ class TableClassifier(ChoosesTable):
             models.append(fitted.density)
             fitted.usual = Usual.in_passing(fitted.usual, fitted.density, batches[-1].X)
         self._learn_texts(fitted, table, batches[0])
+        if fitted.scaling is not None:
+            order = places_of(batches[0].classes, self.classes_)
+            fitted.scaling = fitted.scaling.with_classes(order)
         self._fitted = fitted
         with warnings.catch_warnings():
             for each, batch in zip(models, batches, strict=True):

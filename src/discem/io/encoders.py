@@ -164,7 +164,8 @@ def _called(function: Encode, texts: list[str]) -> Any:
     from sklearn.exceptions import NotFittedError
 
     try:
-        return function(texts)
+        with np.errstate(all="ignore"):  # what is not finite becomes 0
+            return function(texts)
     except NotFittedError as error:
         raise OptionError(
             "encoder is not fitted. A fitted one that scikit-learn clones, as grid searches do, "

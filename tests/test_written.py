@@ -215,6 +215,9 @@ def test_columns_that_may_be_mistakes_are_named():
     amounts = [f"{x:.2f}" for x in rng.normal(size=N - 4)] + ["unknown", "tbd", "unknown", "tbd"]
     (told,) = warned(good.assign(amount=amounts))
     assert "'amount' holds numbers as text, but for a few cells such as 'unknown'" in told
+    shares = [f"{x:.2f}".replace(".", ",") for x in rng.normal(size=N - 1)] + [None]
+    (told,) = warned(good.assign(share=shares))
+    assert told.startswith("column 'share' holds numbers with decimal commas, as '")
 
 
 def test_categories_of_a_library_are_categories():

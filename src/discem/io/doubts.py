@@ -14,6 +14,7 @@ from .frames import Table
 from .tables import Layout
 from .written import stray
 
+_DECIMAL_COMMA = re.compile(r"[-+]?\d+(?:\.\d{3})*,\d+")
 _NAME = re.compile(r"[\w-]+")
 _ENOUGH = 50  # cells from which a column can be odd
 _STRAY = 0.1  # of the cells; fewer are mistakes
@@ -44,6 +45,13 @@ def _of_text(content: Content, column: Column) -> str:
         return (
             f"holds numbers as text, but for a few cells such as {shown(odd)}: it is taken for "
             "text; make these cells missing, and the others numbers"
+        )
+    commas = [bool(_DECIMAL_COMMA.fullmatch(text.strip())) for text in content.levels]
+    if counts @ commas > (1.0 - _STRAY) * total:
+        example = shown(content.levels[commas.index(True)])
+        return (
+            f"holds numbers with decimal commas, as {example}: they are taken for text; write them "
+            "with a point, as pandas.read_csv(decimal=',') reads them"
         )
     single = counts == 1
     if 2 * single.sum() <= total:

@@ -107,7 +107,8 @@ def test_a_callback_may_ask_and_so_may_the_threads_it_waits_for(kind):
         there = in_thread(model.predict_proba, given).result(SECONDS)
         copied = in_thread(copy.copy, model).result(SECONDS)
         np.testing.assert_array_equal(here, there)
-        np.testing.assert_array_equal(here, copied.predict_proba(given))
+        # during a fit words are in single precision, and copies in double
+        np.testing.assert_allclose(here, copied.predict_proba(given), rtol=1e-4)
         asked.append(record)
 
     model = kind(max_iter=2, callback=callback, random_state=0)

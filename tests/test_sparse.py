@@ -43,9 +43,11 @@ def test_rows_are_summed_in_double_precision(dtype, index):
 
 
 @every_index
+@pytest.mark.parametrize("ends", [np.int32, np.int64])  # words of a batch are found anew as int32
 @pytest.mark.parametrize("chosen", [[7, 4, 7, 0], [], np.arange(30) % 3 == 0])
-def test_rows_are_taken_in_order(index, chosen):
-    X, rows = made_up(np.float64, index)
+def test_rows_are_taken_in_order(index, ends, chosen):
+    X, (values, indices, indptr) = made_up(np.float64, index)
+    rows = values, indices, indptr.astype(ends)
     chosen = np.asarray(chosen, dtype=bool if len(chosen) > 4 else int)
     taken = sp.csr_array(_sparse.taken(*rows, chosen), shape=(np.arange(30)[chosen].size, 12))
     np.testing.assert_array_equal(taken.toarray(), X.toarray()[chosen])

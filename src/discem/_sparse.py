@@ -33,8 +33,9 @@ def taken(values: Any, indices: Any, indptr: Any, rows: Any) -> tuple[Any, Any, 
         rows = np.flatnonzero(rows)
     ends = np.zeros(len(rows) + 1, dtype=indptr.dtype)
     np.cumsum(np.diff(indptr)[rows], out=ends[1:])
-    own = np.empty(ends[-1], dtype=values.dtype), np.empty(ends[-1], dtype=indices.dtype)
-    where = rows.astype(indptr.dtype, copy=False)
+    kind = np.promote_types(indices.dtype, indptr.dtype)  # of large matrices, they may differ
+    own = np.empty(ends[-1], dtype=values.dtype), np.empty(ends[-1], dtype=kind)
+    where = rows.astype(kind, copy=False)
     _sparsetools.csr_row_index(len(rows), where, indptr, indices, values, own[1], own[0])
     return own[0], own[1], ends
 

@@ -68,9 +68,13 @@ class TableAnswers(Asks, TablePreset, ClassifierPreset):
 
     def _with_texts(self, log_p: np.ndarray, cells: dict[Any, list[str]]) -> np.ndarray:
         """``ln p(y | x)`` where that of all columns but the texts is known."""
-        texts, (log_f, shift) = self._fitted.texts, self._log_frequencies()
-        scores = texts.scores(log_p, texts.said(cells, self.classes_), log_f, shift)
-        return normalized(texts.temperature * scores + shift)
+        scores, shift = self._scores_with_texts(log_p, cells), self.model_._prior_shift
+        return normalized(self._fitted.texts.temperature * scores + shift)
+
+    def _scores_with_texts(self, log_p: np.ndarray, cells: dict[Any, list[str]]) -> np.ndarray:
+        """Return the scores of all columns, before the temperature and the class prior."""
+        texts = self._fitted.texts
+        return texts.scores(log_p, texts.said(cells, self.classes_), *self._log_frequencies())
 
     def _log_frequencies(self) -> tuple[np.ndarray, np.ndarray]:
         """How frequent classes were, ln f(y), and what the priors of classes have added since."""
@@ -111,8 +115,7 @@ class TableAnswers(Asks, TablePreset, ClassifierPreset):
         if texts is not None:
             table = check_table(X)
             log_p = log_proba(self._answering(table))
-            said = texts.said(self._texts_of(table), self.classes_)
-            scores = texts.scores(log_p, said, *self._log_frequencies())
+            scores = self._scores_with_texts(log_p, self._texts_of(table))
             texts.temperature = self.model_._best_temperature(scores, y, sample_weight)
             if "texts" in self.chosen_:
                 self.chosen_["texts"]["temperature"] = texts.temperature

@@ -215,7 +215,7 @@ def _without(rows: Rows, layout: Layout, hidden: np.ndarray, tells: bool = False
         says = np.array([tells and slot == MISSING for slot in part.slots], dtype=bool)
         left = _blank(cells, gone)
         if says.any():
-            left[:, says] = np.where(gone, np.int32(1), cells)[:, says]
+            left[:, says] = np.where(gone[:, says], np.int32(1), cells[:, says])
         parts[p] = parts[p]._replace(values=left)
     return Rows(tuple(parts))
 
